@@ -1,0 +1,60 @@
+# make demo | test | lint | format | bench | bench-quick | clean
+PYTHON ?= python3
+PYTEST_FLAGS ?= -n auto
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+BIN := .venv/bin
+BENCH := .venv-bench/bin
+
+.PHONY: help demo test lint format bench bench-quick clean
+.NOTPARALLEL:
+
+help:
+	@sed -n '1s/^# //p' Makefile
+
+demo: .venv/.demo
+	$(BIN)/python examples/demo.py
+
+# One BLAS thread per pytest worker, or they fight over the cores.
+test: .venv/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv-bench/.installed
+	$(BENCH)/python -m benchmarks
+
+bench-quick: .venv-bench/.installed
+	$(BENCH)/python -m benchmarks --quick
+
+clean:
+	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .mypy_cache build dist demo.png
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The demo needs little; tests also need JAX and pandas, so they install on their own stamp.
+.venv/.demo: pyproject.toml | $(BIN)/pip
+	@echo "Installing ellzero for the demo into .venv ..."
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[plot]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | $(BIN)/pip
+	@echo "Installing ellzero and its test tools into .venv (JAX included, about 1 GB) ..."
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev,plot,jax,cli]'
+	@touch .venv/.demo $@
+
+.venv-bench/.installed: pyproject.toml benchmarks/requirements.txt | $(BENCH)/pip
+	@echo "Installing ellzero and its peers into .venv-bench ..."
+	$(BENCH)/pip install $(PIP_FLAGS) -e . -r benchmarks/requirements.txt
+	@touch $@
+
+%/bin/pip:
+	@$(PYTHON) -m venv --clear $* || { rm -rf $*; \
+	  echo "Could not make $*: this needs Python 3.10+ with venv (Debian: apt install python3-venv)."; \
+	  exit 1; }

@@ -1,0 +1,39 @@
+"""ellzero: the best model that uses at most s features."""
+
+from ellzero.algorithms.arht import arht, arht_core, arht_robust
+from ellzero.algorithms.els import els
+from ellzero.algorithms.exchange import exchange
+from ellzero.algorithms.iht import iht
+from ellzero.algorithms.lasso import lasso
+from ellzero.algorithms.omp import omp
+from ellzero.algorithms.ompr import ompr
+from ellzero.core import Iterate, Objective, Solution, Status
+from ellzero.objectives.custom import from_callables, from_jax
+from ellzero.objectives.glm import Logistic
+from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.quadratic import Quadratic
+from ellzero.objectives.statistics import Statistics
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Iterate",
+    "LeastSquares",
+    "Logistic",
+    "Objective",
+    "Quadratic",
+    "Solution",
+    "Statistics",
+    "Status",
+    "arht",
+    "arht_core",
+    "arht_robust",
+    "els",
+    "exchange",
+    "from_callables",
+    "from_jax",
+    "iht",
+    "lasso",
+    "omp",
+    "ompr",
+]

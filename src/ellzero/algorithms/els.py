@@ -1,0 +1,34 @@
+"""Exhaustive Local Search (Algorithm 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ellzero.algorithms.start import starting_point
+from ellzero.core import Objective, Status, Steps, solver, swapped, without
+
+
+@solver()
+def els(f: Objective, s: int, *, start: Any = "omp") -> Steps:
+    """Exhaustive Local Search: swap the smallest coefficient for the feature that lowers f most.
+
+    The inserted feature is the true argmin over all features of the re-minimised value.
+
+    start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`.
+    """
+    x = starting_point(f, s, start)
+    yield x
+    while s < f.n_choosable:
+        S = x.support
+        j = x.smallest
+        rest = without(S, j)
+        values = f.insertion_values(rest, x, below=x.value)
+        values[j] = np.inf
+        i = int(np.argmin(values))
+        if values[i] >= x.value - f.resolution:
+            break
+        x = f.minimize(swapped(S, j, i), x).noted(f"+{i} -{j}")
+        yield x
+    return Status.LOCAL_OPTIMUM

@@ -1,0 +1,25 @@
+"""Orthogonal Matching Pursuit (Algorithm 2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ellzero.core import Objective, Status, Steps, magnitudes, solver
+
+
+def omp_steps(f: Objective, s: int, S: np.ndarray | None = None) -> Steps:
+    S = np.empty(0, dtype=np.intp) if S is None else S
+    x = f.minimize(S)
+    yield x.noted("start")
+    while len(S) < s:
+        i = f.largest_outside(S, magnitudes(f.gradient(x)))
+        S = np.append(S, i)
+        x = f.minimize(S, x)
+        yield x.noted(f"+{i}")
+    return Status.COMPLETE
+
+
+@solver()
+def omp(f: Objective, s: int) -> Steps:
+    """Orthogonal Matching Pursuit: s times, add the feature with the largest gradient and refit."""
+    return omp_steps(f, s)

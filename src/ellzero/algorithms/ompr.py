@@ -1,0 +1,28 @@
+"""Orthogonal Matching Pursuit with Replacement (Algorithm 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ellzero.algorithms.start import starting_point
+from ellzero.core import Objective, Status, Steps, magnitudes, solver, swapped
+
+
+@solver()
+def ompr(f: Objective, s: int, *, start: Any = "omp") -> Steps:
+    """OMP with Replacement: swap the smallest coefficient for the largest gradient while f falls.
+
+    start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`.
+    """
+    x = starting_point(f, s, start)
+    yield x
+    while s < f.n_choosable:
+        S = x.support
+        i = f.largest_outside(S, magnitudes(f.gradient(x)))
+        j = x.smallest
+        new = f.minimize(swapped(S, j, i), x)
+        if new.value >= x.value - f.resolution:
+            break
+        x = new.noted(f"+{i} -{j}")
+        yield x
+    return Status.LOCAL_OPTIMUM

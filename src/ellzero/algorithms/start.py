@@ -1,0 +1,43 @@
+"""Where a local search begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ellzero.algorithms.omp import omp_steps
+from ellzero.core import Iterate, Objective, Solution, as_support
+
+
+def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:
+    """The minimiser over a support of s features.
+
+    start : "omp" (the OMP solution, as in the paper's experiments), "first" (the first s features,
+        as in the pseudo-code), feature indices, or a point x (also an Iterate or a Solution). A
+        support smaller than s is completed by OMP steps.
+    """
+    S = _support(f, s, start)
+    if len(S) > s:
+        raise ValueError(f"start: has {len(S)} features, more than s = {s}.")
+    if set(S.tolist()) & set(f.forced):
+        raise ValueError(
+            "start: contains a forced feature; those are in every model by themselves."
+        )
+    *_, x = omp_steps(f, s, S)
+    return x.noted("start")
+
+
+def _support(f: Objective, s: int, start: Any) -> np.ndarray:
+    if isinstance(start, str):
+        if start == "omp":
+            return np.empty(0, dtype=np.intp)
+        if start == "first":
+            return np.flatnonzero(f.outside(np.empty(0, dtype=np.intp)))[:s]
+        raise ValueError(f"start: expected 'omp', 'first', a support or a point, got {start!r}.")
+    if isinstance(start, Iterate | Solution):
+        return np.array(start.support)
+    array = np.asarray(start)
+    if np.issubdtype(array.dtype, np.floating) and array.size:
+        return f.point(array).support
+    return as_support(start, "start", f.n_features)

@@ -1,0 +1,384 @@
+"""Three nouns, `Objective`, `Iterate`, `Solution`, and one verb: the `solver` that joins them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Vector: TypeAlias = NDArray[np.float64]
+Support: TypeAlias = NDArray[np.intp]
+
+
+class Status(Enum):
+    """How a run ended; the value is the message."""
+
+    COMPLETE = "the support reached the size asked for"
+    FIXED_POINT = "a further step changes nothing"
+    LOCAL_OPTIMUM = "no step of this method lowers the value"
+    TARGET_REACHED = "the target value was reached"
+    SEARCH_ENDED = "the randomised search used all its runs"
+    OPTIMAL = "proven best: every support of this size was considered"
+    FEWER_FEATURES = "no penalty gives exactly this many non-zeros; the nearest below is returned"
+    MAX_ITER = "the iteration limit was reached before the method ended"
+    STOPPED = "stopped by the callback"
+    NO_MINIMISER = "no minimiser exists on this support: the value is approached, never attained"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def magnitudes(v: NDArray[np.float64]) -> Vector:
+    """|v_j| of every feature; the norm of its row where a feature owns several numbers."""
+    return np.abs(v) if v.ndim == 1 else np.linalg.norm(v, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """One step of an algorithm: a sparse point, its value, and a note such as ``+3 -17``.
+
+    `minimizer` says that the point minimises the objective over its support. `nuisance` is the
+    objective's own memory of the intercept and forced coefficients that go with the point.
+    """
+
+    support: Support
+    coef: NDArray[np.float64]
+    value: float
+    n_features: int
+    note: str = ""
+    minimizer: bool = True
+    nuisance: Vector | None = field(default=None, repr=False)
+
+    @property
+    def x(self) -> NDArray[np.float64]:
+        x = np.zeros((self.n_features, *self.coef.shape[1:]))
+        x[self.support] = self.coef
+        return x
+
+    def noted(self, note: str) -> Iterate:
+        return replace(self, note=note)
+
+    @property
+    def smallest(self) -> int:
+        """The member of the support with the least |x_j|."""
+        return int(self.support[np.argmin(magnitudes(self.coef))])
+
+    def __repr__(self) -> str:
+        note = f", {self.note}" if self.note else ""
+        return f"Iterate({self.support.tolist()}, value={self.value:.6g}{note})"
+
+
+Point: TypeAlias = Iterate | ArrayLike
+
+
+class Model(NamedTuple):
+    """What an objective reports of an iterate: computed from the data, by a stable method."""
+
+    x: NDArray[np.float64]
+    intercept: Any
+    value: float
+    attained: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What every solver returns.
+
+    x : coefficients of all features, the forced ones included.
+    support : the chosen features, sorted; forced features and the intercept are not among them.
+    value : f(x), computed from the data in float64.
+    """
+
+    x: NDArray[np.float64]
+    support: Support
+    value: float
+    status: Status
+    n_iter: int
+    intercept: Any = 0.0
+    method: str = ""
+    trace: tuple[Iterate, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{j}: {np.array2string(self.x[j], precision=4, threshold=6)}"
+            for j in self.support[:10].tolist()
+        ]
+        if len(self.support) > 10:
+            shown.append(f"... {len(self.support) - 10} more")
+        return (
+            f"Solution of {self.method or 'f'} with {len(self.support)} features\n"
+            f"  value     {self.value:.8g}\n"
+            f"  features  {', '.join(shown) or 'none'}\n"
+            f"  intercept {np.array2string(np.asarray(self.intercept), precision=6)}\n"
+            f"  status    {self.status.name}: {self.status} ({self.n_iter} iterations)"
+        )
+
+
+class Objective(ABC):
+    """A convex function of `n_features` coefficients: everything an algorithm may ask of it.
+
+    The intercept and the `forced` features are not coordinates an algorithm chooses: f(x) is the
+    minimum over them for the given x, so they are in every model, are never dropped, and their
+    entries of the gradient are zero.
+
+    A subclass implements `_value`, `_gradient` and `minimize` for a point given by its support and
+    the coefficients there, and treats ``self.ridge`` (one non-negative number per feature) as
+    ½ Σ ridge_j x_j² added to f.
+    """
+
+    n_features: int
+    ridge: Vector
+    forced: tuple[int, ...] = ()
+    resolution: float = 0.0
+    """Differences of values below this are rounding, not progress."""
+
+    # what a subclass says
+
+    @abstractmethod
+    def _value(self, S: Support, coef: NDArray[np.float64]) -> float: ...
+
+    @abstractmethod
+    def _gradient(self, point: Iterate) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
+        """argmin of f over supp(x) ⊆ `support`, warm-started at `x0`."""
+
+    @abstractmethod
+    def smoothness(self, k: int) -> float:
+        """A certified upper bound on ρₖ⁺, the restricted smoothness at sparsity k."""
+
+    # what follows
+
+    def value(self, x: Point) -> float:
+        point = self.point(x)
+        return self._value(point.support, point.coef)
+
+    def gradient(self, x: Point) -> NDArray[np.float64]:
+        return self._gradient(self.point(x))
+
+    def ridged(self, d: ArrayLike) -> Self:
+        """f(x) + ½ Σ dⱼ xⱼ²; forced features are left as they are."""
+        other = copy.copy(self)
+        extra = np.broadcast_to(np.asarray(d, dtype=float), (self.n_features,)).copy()
+        extra[list(self.forced)] = 0.0
+        other.ridge = self.ridge + extra
+        return other
+
+    def point(self, x: Point) -> Iterate:
+        """`x` as an iterate whose value is not computed (it is NaN) and which minimises nothing."""
+        if isinstance(x, Iterate):
+            return x
+        x = np.asarray(x, dtype=float)
+        if x.ndim == 0 or x.shape[0] != self.n_features:
+            raise ValueError(f"x: expected {self.n_features} coefficients, got shape {x.shape}.")
+        mask = magnitudes(x) != 0
+        mask[list(self.forced)] = False
+        S = np.flatnonzero(mask)
+        return Iterate(S, x[S], np.nan, self.n_features, minimizer=False)
+
+    def at(self, x: ArrayLike, note: str = "") -> Iterate:
+        """`x` as an iterate with its value."""
+        point = self.point(x)
+        return replace(point, value=self._value(point.support, point.coef), note=note)
+
+    @property
+    def n_choosable(self) -> int:
+        """How many features a support may be drawn from: all but the forced ones."""
+        return self.n_features - len(self.forced)
+
+    def outside(self, S: Support) -> NDArray[np.bool_]:
+        """The features that may still enter: neither in S nor forced."""
+        mask = np.ones(self.n_features, dtype=bool)
+        mask[S] = False
+        mask[list(self.forced)] = False
+        return mask
+
+    def largest_outside(self, S: Support, scores: Vector) -> int:
+        """The feature outside S with the largest score; the first of equals."""
+        return int(np.argmax(np.where(self.outside(S), scores, -np.inf)))
+
+    def insertion_values(
+        self, S: Support, x0: Iterate | None = None, below: float = np.inf
+    ) -> Vector:
+        """min f over S ∪ {i} for every i; inf where i may not enter.
+
+        The smallest entry is exact whenever it is less than `below`; an objective may give a valid
+        lower bound instead of the value for an i which that bound rules out.
+        """
+        values = np.full(self.n_features, np.inf)
+        for i in np.flatnonzero(self.outside(S)):
+            values[i] = self.minimize(np.append(S, i), x0).value
+        return values
+
+    def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
+        """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""
+        best, rows = np.inf, []
+        for j in range(len(S)):
+            rest = np.delete(S, j)
+            rows.append(self.insertion_values(rest, self.minimize(rest, x0), best))
+            best = min(best, rows[-1].min())
+        return np.array(rows).reshape(len(S), self.n_features)
+
+    def lower_bound(self) -> float:
+        """A number below which f never goes: its minimum, where that can be had."""
+        return self.minimize(np.flatnonzero(self.outside(np.empty(0, np.intp)))).value
+
+    def least_squares_form(self) -> tuple[NDArray[np.float64], Vector]:
+        """A matrix A and vector t with f(x) = ½‖Ax − t‖² + constant, if f is quadratic."""
+        raise NotImplementedError
+
+    def quadratic_model(self, x: Iterate) -> Objective:
+        """The second-order Taylor model of f at x, as an objective in its own right."""
+        raise NotImplementedError
+
+    def complete(self, x: Iterate) -> Model:
+        """The whole model behind an iterate, recomputed from the data."""
+        return Model(x.x, 0.0, self._value(x.support, x.coef))
+
+
+def check_sparsity(f: Objective, s: Any) -> int:
+    if isinstance(s, bool) or not isinstance(s, int | np.integer):
+        raise TypeError(f"s: expected a whole number of features, got {s!r}.")
+    free = f.n_choosable
+    if not 1 <= s <= free:
+        forced = f" ({f.n_features} in all, {len(f.forced)} of them forced)" if f.forced else ""
+        raise ValueError(
+            f"s: expected 1 to {free}, the number of features that can be chosen{forced}; got {s}."
+        )
+    return int(s)
+
+
+def without(S: Support, j: int) -> Support:
+    return S[j != S]
+
+
+def swapped(S: Support, j: int, i: int) -> Support:
+    """S ∖ {j} ∪ {i}."""
+    return np.append(without(S, j), i)
+
+
+def as_support(members: Any, name: str, n_features: int) -> Support:
+    """Distinct feature indices, sorted, or an error that names the argument."""
+    S = np.asarray(members)
+    if S.dtype == bool and S.shape == (n_features,):
+        S = np.flatnonzero(S)
+    if S.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if S.ndim != 1 or not np.issubdtype(S.dtype, np.integer):
+        raise TypeError(f"{name}: expected feature indices (integers), got {members!r}.")
+    if S.min() < 0 or S.max() >= n_features:
+        raise ValueError(f"{name}: indices must be 0 to {n_features - 1}, got {S.tolist()}.")
+    unique = np.unique(S)
+    if len(unique) != len(S):
+        raise ValueError(f"{name}: an index stands there twice: {S.tolist()}.")
+    return unique.astype(np.intp)
+
+
+Steps: TypeAlias = Generator[Iterate, None, Status]
+Callback: TypeAlias = Callable[[Iterate], Any]
+
+
+def run(
+    f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
+) -> Solution:
+    """Drive an algorithm's steps to their end; the answer is the lowest iterate seen."""
+    trace: list[Iterate] = []
+    best: Iterate | None = None
+    status = None
+    while status is None:
+        try:
+            iterate = next(steps)
+        except StopIteration as end:
+            status = end.value
+            break
+        trace.append(iterate)
+        if best is None or iterate.value <= best.value:
+            best = iterate
+        if callback is not None and callback(iterate):
+            status = Status.STOPPED
+        elif max_iter is not None and len(trace) > max_iter:
+            status = Status.MAX_ITER
+    assert best is not None
+    return solution(f, best, status, method, tuple(trace))
+
+
+def solution(
+    f: Objective, best: Iterate, status: Status, method: str, trace: tuple[Iterate, ...]
+) -> Solution:
+    model = f.complete(best)
+    if not model.attained:
+        status = Status.NO_MINIMISER
+        warnings.warn(
+            f"{method}: {status} (features {best.support.tolist()}). The coefficients grow without "
+            "bound; add a ridge to make them finite.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    elif status is Status.MAX_ITER:
+        warnings.warn(f"{method}: {status}; raise max_iter.", ConvergenceWarning, stacklevel=4)
+    for array in (model.x, best.support):
+        array.flags.writeable = False
+    return Solution(
+        x=model.x,
+        support=best.support,
+        value=model.value,
+        status=status,
+        n_iter=max(len(trace) - 1, 0),
+        intercept=model.intercept,
+        method=method,
+        trace=trace,
+    )
+
+
+def solver(
+    max_iter: int | None = None,
+) -> Callable[[Callable[..., Steps]], Callable[..., Solution]]:
+    """Make a function ``f, s -> Solution`` of a generator of iterates.
+
+    The function takes two more arguments: ``callback(iterate)``, which stops the run by returning
+    true, and ``max_iter``, the number of iterates after the first.
+    """
+    default = max_iter
+
+    def decorate(algorithm: Callable[..., Steps]) -> Callable[..., Solution]:
+        @functools.wraps(algorithm)
+        def solve(
+            f: Objective,
+            s: int,
+            *args: Any,
+            callback: Callback | None = None,
+            max_iter: int | None = default,
+            **options: Any,
+        ) -> Solution:
+            if not isinstance(f, Objective):
+                raise TypeError(
+                    f"f: expected an Objective such as LeastSquares(X, y), got {type(f).__name__}."
+                )
+            steps = algorithm(f, check_sparsity(f, s), *args, **options)
+            return run(f, steps, callback, max_iter, algorithm.__name__)
+
+        signature = inspect.signature(algorithm)
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        extra = {"callback": None, "max_iter": default}
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+            for name, value in extra.items()
+        ]
+        solve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return solve
+
+    return decorate

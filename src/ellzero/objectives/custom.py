@@ -1,0 +1,188 @@
+"""Objectives a user brings: plain callables, or one JAX function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize as scipy_minimize
+
+from ellzero.core import Iterate, Objective, Support
+from ellzero.objectives.newton import newton
+from ellzero.objectives.quadratic import Quadratic
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+
+class Custom(Objective):
+    """A differentiable convex f given by its value and gradient, perhaps its Hessian."""
+
+    def __init__(
+        self,
+        value: Callable[[Vector], float],
+        gradient: Callable[[Vector], Vector],
+        n_features: int,
+        hessian: Callable[[Vector], Matrix] | None,
+        smoothness: float | None,
+    ):
+        self.n_features = n_features
+        self.ridge = np.zeros(n_features)
+        self._functions = value, gradient, hessian
+        self._smoothness = smoothness
+        zero = np.zeros(n_features)
+        self._scale = max(
+            abs(self._call_value(zero)), float(np.abs(self._call_gradient(zero)).max())
+        )
+        self._scale = self._scale or 1.0
+        self.resolution = (1e-12 if hessian else 1e-9) * self._scale
+
+    # the contract
+
+    def _value(self, S: Support, coef: Vector) -> float:
+        return self._call_value(self._full(S, coef)) + 0.5 * float(self.ridge[S] @ coef**2)
+
+    def _gradient(self, point: Iterate) -> Vector:
+        x = point.x
+        return self._call_gradient(x) + self.ridge * x
+
+    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
+        S = np.sort(np.asarray(support, dtype=np.intp))
+        start = np.zeros(self.n_features) if x0 is None else x0.x
+        u = start[S]
+        if self._functions[2] is not None:
+            best = newton(
+                lambda u: self._value(S, u),
+                lambda u: (self._restricted_gradient(S, u), self._restricted_hessian(S, u)),
+                u,
+                1e-12 * self._scale,
+            )
+            u, value = best.u, best.value
+        elif len(S):
+            found = scipy_minimize(
+                lambda u: self._value(S, u),
+                u,
+                jac=lambda u: self._restricted_gradient(S, u),
+                method="BFGS",
+                options={"gtol": 1e-9 * self._scale, "maxiter": 200 * len(S) + 1000},
+            )
+            u, value = found.x, float(found.fun)
+        else:
+            value = self._value(S, u)
+        return Iterate(S, u, value, self.n_features)
+
+    def smoothness(self, k: int) -> float:
+        if self._smoothness is None:
+            raise ValueError(
+                "smoothness: unknown for this objective; give from_callables(..., smoothness=L) "
+                "with an upper bound on its curvature, or pass iht's step or arht's rho yourself."
+            )
+        return self._smoothness + float(self.ridge.max(initial=0.0))
+
+    def quadratic_model(self, x: Iterate) -> Quadratic:
+        if self._functions[2] is None:
+            raise NotImplementedError
+        full = x.x
+        H = self._call_hessian(full)
+        g = self._call_gradient(full)
+        b = H @ full - g
+        constant = self._call_value(full) - g @ full + 0.5 * full @ H @ full
+        return Quadratic(H, b, float(constant), self.ridge)
+
+    # inside
+
+    def _full(self, S: Support, coef: Vector) -> Vector:
+        x = np.zeros(self.n_features)
+        x[S] = coef
+        return x
+
+    def _restricted_gradient(self, S: Support, u: Vector) -> Vector:
+        return self._call_gradient(self._full(S, u))[S] + self.ridge[S] * u
+
+    def _restricted_hessian(self, S: Support, u: Vector) -> Matrix:
+        return self._call_hessian(self._full(S, u))[np.ix_(S, S)] + np.diag(self.ridge[S])
+
+    def _call_value(self, x: Vector) -> float:
+        return float(_checked("value", self._functions[0](x), ()))
+
+    def _call_gradient(self, x: Vector) -> Vector:
+        return _checked("gradient", self._functions[1](x), (self.n_features,))
+
+    def _call_hessian(self, x: Vector) -> Matrix:
+        assert self._functions[2] is not None
+        n = self.n_features
+        return _checked("hessian", self._functions[2](x), (n, n))
+
+
+def _checked(name: str, result: Any, shape: tuple[int, ...]) -> Any:
+    array = np.asarray(result, dtype=float)
+    if array.shape != shape:
+        wanted = f"shape {shape}" if shape else "one number"
+        raise ValueError(f"{name}: the callable must return {wanted}, got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: the callable returned NaN or infinity; f must be finite on Rⁿ.")
+    return array
+
+
+def from_callables(
+    value: Callable[[Vector], float],
+    gradient: Callable[[Vector], Vector],
+    n_features: int,
+    *,
+    hessian: Callable[[Vector], Matrix] | None = None,
+    smoothness: float | None = None,
+) -> Objective:
+    """An objective from any differentiable convex f.
+
+    value, gradient : functions of a vector of `n_features` coefficients
+    hessian : the matrix of second derivatives; makes restricted minimisers exact and fast
+    smoothness : an upper bound on the curvature of f, where you know one; `iht` takes its step
+        and `arht` its ρ from it
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellzero import from_callables, omp
+    >>> t = np.array([3.0, -1.0, 0.5])
+    >>> f = from_callables(lambda x: np.sum((x - t) ** 4), lambda x: 4 * (x - t) ** 3, 3)
+    >>> omp(f, 2).support
+    array([0, 1])
+    """
+    for name, function in (("value", value), ("gradient", gradient)):
+        if not callable(function):
+            raise TypeError(f"{name}: expected a function of x, got {function!r}.")
+    if not isinstance(n_features, int | np.integer) or n_features < 1:
+        raise ValueError(f"n_features: expected a positive whole number, got {n_features!r}.")
+    return Custom(value, gradient, int(n_features), hessian, smoothness)
+
+
+def from_jax(
+    fn: Callable[[Any], Any], n_features: int, *, smoothness: float | None = None
+) -> Objective:
+    """An objective from one JAX function of x; gradient and Hessian are derived, in float64.
+
+    Needs the extra ``jax``: ``pip install ellzero[jax]``.
+    """
+    try:
+        import jax
+    except ImportError as error:
+        raise ImportError("from_jax needs JAX: pip install 'ellzero[jax]'") from error
+
+    def in_float64(transformed: Any) -> Callable[[Vector], Any]:
+        compiled = jax.jit(transformed)
+
+        def call(x: Vector) -> Any:
+            with jax.enable_x64(True):
+                return np.asarray(compiled(x))
+
+        return call
+
+    return from_callables(
+        in_float64(fn),
+        in_float64(jax.grad(fn)),
+        n_features,
+        hessian=in_float64(jax.hessian(fn)),
+        smoothness=smoothness,
+    )

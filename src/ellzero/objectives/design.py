@@ -1,0 +1,126 @@
+"""The columns of X, dense or sparse, float32 or float64: every answer is float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Vector = NDArray[np.float64]
+
+BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
+
+
+class Design:
+    def __init__(self, X: Any):
+        if sparse.issparse(X):
+            X = X.tocsc()
+        else:
+            X = np.asarray(X)
+        if X.dtype.kind not in "fiub":
+            raise TypeError(
+                f"X: expected numbers, got dtype {X.dtype}; encode text and categories first."
+            )
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.ndim != 2:
+            raise ValueError(f"X: expected a table (rows × features), got shape {X.shape}.")
+        if min(X.shape) == 0:
+            raise ValueError(f"X: is empty, shape {X.shape}.")
+        self.X = X
+        self.shape: tuple[int, int] = X.shape
+        self.is_sparse = sparse.issparse(X)
+
+    def check_finite(self) -> None:
+        """One pass; on bad values, a second one to name the column."""
+        values = self.X.data if self.is_sparse else self.X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(values, dtype=np.float64)):
+                return
+        self.raise_if_not_finite()
+
+    def raise_if_not_finite(self) -> None:
+        for j in range(self.shape[1]):
+            column = self.columns(np.array([j]))[:, 0]
+            bad = np.flatnonzero(~np.isfinite(column))
+            if len(bad):
+                raise ValueError(
+                    f"X: column {j} has {len(bad)} NaN or infinite value(s), the first in row "
+                    f"{bad[0]}; drop or impute them."
+                )
+
+    def columns(self, S: NDArray[np.intp]) -> NDArray[np.float64]:
+        """X[:, S] as a dense float64 array."""
+        if self.is_sparse:
+            return self.X[:, S].toarray().astype(np.float64, copy=False)
+        return self.X[:, S].astype(np.float64, copy=False)
+
+    def row_blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Dense float64 blocks of consecutive rows; views of X where X already is that."""
+        m, n = self.shape
+        rows = max(BLOCK_BYTES // (8 * n), 16)
+        X = self.X.tocsr() if self.is_sparse else self.X
+        for begin in range(0, m, rows):
+            part = slice(begin, min(begin + rows, m))
+            block = X[part].toarray() if self.is_sparse else X[part]
+            yield part, block.astype(np.float64, copy=False)
+
+    def transposed_times(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Xᵀ V."""
+        if self.is_sparse or self.X.dtype == np.float64:
+            return np.asarray(self.X.T @ V)
+        out = np.zeros((self.shape[1], *V.shape[1:]))
+        for part, block in self.row_blocks():
+            out += block.T @ V[part]
+        return out
+
+    def squared_norms(self, weight: Vector, mean: Vector) -> Vector:
+        """Σ_k weight_k (X_kj − mean_j)² for every column j."""
+        if self.is_sparse:
+            raw = np.asarray(self.X.multiply(self.X).T @ weight).ravel()
+            centred = raw - weight.sum() * mean**2
+            if (centred >= 1e-4 * raw).all():
+                return centred
+        out = np.zeros(self.shape[1])
+        for part, block in self.row_blocks():
+            out += weight[part] @ np.square(block - mean)
+        return out
+
+
+def check_target(y: Any, m: int) -> NDArray[np.float64]:
+    y = np.asarray(y)
+    if y.dtype.kind not in "fiub":
+        raise TypeError(f"y: expected numbers, got dtype {y.dtype}.")
+    if y.shape != (m,):
+        raise ValueError(f"y: expected one value per row of X, shape ({m},); got {y.shape}.")
+    y = y.astype(np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError(f"y: NaN or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
+    return y
+
+
+def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    w = np.asarray(sample_weight, dtype=np.float64)
+    if w.shape != (m,):
+        raise ValueError(
+            f"sample_weight: expected one weight per row, shape ({m},); got {w.shape}."
+        )
+    if not np.isfinite(w).all():
+        raise ValueError("sample_weight: contains NaN or infinite values.")
+    if (w < 0).any():
+        raise ValueError(f"sample_weight: negative in row {np.flatnonzero(w < 0)[0]}.")
+    if not w.any():
+        raise ValueError("sample_weight: all weights are zero.")
+    return w
+
+
+def check_ridge(ridge: Any, n: int) -> NDArray[np.float64]:
+    d = np.asarray(ridge, dtype=np.float64)
+    if d.shape not in ((), (n,)) or not np.isfinite(d).all() or (d < 0).any():
+        raise ValueError(f"ridge: expected a non-negative number or {n} of them, got {ridge!r}.")
+    return np.broadcast_to(d, (n,)).copy()

@@ -1,0 +1,279 @@
+"""Generalised linear models: a pointwise loss of a linear prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ellzero.core import Iterate, Model, Objective, Support, as_support
+from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
+from ellzero.objectives.gram import Gram, LazyGram, profiled_moments
+from ellzero.objectives.least_squares import LARGEST_GRAM
+from ellzero.objectives.losses import LogisticLoss, Loss
+from ellzero.objectives.newton import Minimum, newton, newton_step
+from ellzero.objectives.quadratic import Quadratic
+from ellzero.objectives.statistics import Statistics
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
+
+
+class GeneralizedLinear(Objective):
+    """f(x) = Σ_k w_k loss((Xx)_k + a, y_k) + ½ ridge ‖x‖²; parameters as for `LeastSquares`."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        *,
+        sample_weight: ArrayLike | None = None,
+        fit_intercept: bool = False,
+        forced: ArrayLike = (),
+        ridge: ArrayLike = 0.0,
+    ):
+        self.design = Design(X)
+        self.design.check_finite()
+        m, n = self.design.shape
+        self.loss = loss
+        self.y = check_target(y, m)
+        w = check_weight(sample_weight, m)
+        self.weight = np.ones(m) if w is None else w
+        self.fit_intercept = fit_intercept
+        F = as_support(forced, "forced", n)
+        self.forced = tuple(F.tolist())
+        self.n_features = n
+        self.ridge = check_ridge(ridge, n)
+        self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
+        null = float(self.weight @ self.loss.value(np.zeros(m), self.y))
+        self.tol = 1e-11 * null
+        self.resolution = 1e-12 * null
+        self._seen: tuple[Iterate, Vector] | None = None
+
+    # the contract
+
+    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
+        S = np.sort(np.asarray(support, dtype=np.intp))
+        return self._minimize(S, x0)[0]
+
+    def _minimize(self, S: Support, x0: Iterate | None) -> tuple[Iterate, Minimum, Matrix]:
+        q = self.N.shape[1]
+        A = np.column_stack([self.N, self.design.columns(S)])
+        u = np.zeros(A.shape[1])
+        if x0 is not None:
+            _, here, there = np.intersect1d(S, x0.support, return_indices=True)
+            u[q + here] = x0.coef[there]
+            if x0.nuisance is not None:
+                u[:q] = x0.nuisance
+        problem = _Restricted(self, A, self._penalty(S))
+        best = newton(problem.value, problem.derivatives, u, self.tol)
+        if x0 is not None and not best.converged:  # a bad start must not decide the result
+            best = min(
+                best,
+                newton(problem.value, problem.derivatives, 0 * u, self.tol),
+                key=lambda b: b.value,
+            )
+        found = Iterate(S, best.u[q:], best.value, self.n_features, nuisance=best.u[:q])
+        self._seen = found, problem.eta(best.u)
+        return found, best, A
+
+    def _value(self, S: Support, coef: Vector) -> float:
+        return self._profile(S, coef).value
+
+    def _gradient(self, point: Iterate) -> Vector:
+        q, _ = self._slopes(point)
+        g = self.design.transposed_times(q)
+        g[point.support] += self.ridge[point.support] * point.coef
+        g[list(self.forced)] = 0.0
+        return g
+
+    def smoothness(self, k: int) -> float:
+        bound = Quadratic(self._gram(self.weight * self.loss.curvature), np.zeros(self.n_features))
+        return bound.ridged(self.ridge).smoothness(k)
+
+    def lower_bound(self) -> float:
+        m, n = self.design.shape
+        return super().lower_bound() - self.resolution if m * n * n <= 2e9 and n < m else 0.0
+
+    def complete(self, x: Iterate) -> Model:
+        attained = True
+        if x.minimizer:
+            x, best, A = self._minimize(x.support, x)
+            attained = not self._escapes(A @ best.step, A @ best.u)
+        else:
+            x = self._profile(x.support, x.coef)
+        full = x.x
+        has_intercept = int(self.fit_intercept)
+        assert x.nuisance is not None
+        full[list(self.forced)] = x.nuisance[has_intercept:]
+        intercept = float(x.nuisance[0]) if has_intercept else 0.0
+        return Model(full, intercept, x.value, attained)
+
+    # what a Hessian makes possible
+
+    def insertion_values(
+        self, S: Support, x0: Iterate | None = None, below: float = np.inf
+    ) -> Vector:
+        """Exact where it matters: candidates are refitted in the order of a dual lower bound."""
+        S = np.sort(S)
+        base = self.minimize(S, x0)
+        values = self._insertion_bounds(base)
+        for i in np.argsort(values, kind="stable"):
+            if values[i] >= below or values[i] == np.inf:
+                break
+            values[i] = self.minimize(np.append(S, i), base).value
+            below = min(below, values[i])
+        return values
+
+    def _insertion_bounds(self, base: Iterate) -> Vector:
+        """For every i a lower bound on min f over S ∪ {i}.
+
+        One Newton step in the coordinates of S and i moves the slopes q of the losses by δ·D·v,
+        which is feasible for the dual problem
+            max −Σ w loss*(q/w) − ½ Σ ridge x²   with   Aᵀq = −ridge·x;
+        any feasible point of it bounds the minimum from below. Where the step leaves the domain of
+        the conjugate the bound is −inf.
+        """
+        S = base.support
+        A = np.column_stack([self.N, self.design.columns(S)])
+        u = np.concatenate([base.nuisance, base.coef])
+        penalty = self._penalty(S)
+        q, D = self._slopes(base)
+        H = (A.T * D) @ A + np.diag(penalty)
+        bounds = np.full(self.n_features, np.inf)
+        candidates = np.flatnonzero(self.outside(S))
+        width = max(BOUND_BLOCK // len(q), 1)
+        live = self.weight > 0
+        w, y = self.weight[live, None], self.y[live, None]
+        for begin in range(0, len(candidates), width):
+            block = candidates[begin : begin + width]
+            X = self.design.columns(block)
+            beta = np.column_stack([-newton_step(h, H) for h in (D * X.T) @ A]) if len(u) else 0
+            V = X - A @ beta if len(u) else X
+            d = np.einsum("ki,k,ki->i", X, D, V) + self.ridge[block]
+            delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=d > 0)
+            moved = q[live, None] + (D[:, None] * V * delta)[live]
+            dual = -(w * self.loss.conjugate(moved / w, y)).sum(axis=0)
+            if len(u):
+                dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
+            bounds[block] = dual - 0.5 * self.ridge[block] * delta**2 - self.resolution
+        return bounds
+
+    def quadratic_model(self, x: Iterate) -> Quadratic:
+        """f(x) + ∇f·(z − x) + ½ (z − x)ᵀ H (z − x), with H the Hessian after profiling."""
+        _, D = self._slopes(x)
+        gram = self._gram(D)
+        S = x.support
+        scaled = x.coef * gram.scale[S]
+        Hx = (scaled @ gram.rows(S)) * gram.scale
+        g = self.gradient(x)
+        g[S] -= self.ridge[S] * x.coef
+        b = Hx - g
+        value = self.value(x) if np.isnan(x.value) else x.value
+        constant = value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
+        return Quadratic(gram, b, float(constant), self.ridge, self.forced)
+
+    # inside
+
+    def _gram(self, weight: Vector) -> Gram:
+        F = np.array(self.forced, dtype=np.intp)
+        if self.n_features > LARGEST_GRAM:
+            return LazyGram(self.design, weight, self.fit_intercept, F, self.ridge)
+        stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
+        return profiled_moments(stats, self.fit_intercept, F, self.ridge)[0]
+
+    def _penalty(self, S: Support) -> Vector:
+        intercept = np.zeros(int(self.fit_intercept))
+        return np.concatenate([intercept, self.ridge[list(self.forced)], self.ridge[S]])
+
+    def _profile(self, S: Support, coef: Vector) -> Iterate:
+        """The point with the best intercept and forced coefficients for it."""
+        offset = self.design.columns(S) @ coef
+        problem = _Restricted(self, self.N, self._penalty(S[:0]), offset)
+        best = newton(problem.value, problem.derivatives, np.zeros(self.N.shape[1]), self.tol)
+        value = best.value + 0.5 * float(self.ridge[S] @ coef**2)
+        return Iterate(S, coef, value, self.n_features, minimizer=False, nuisance=best.u)
+
+    def _slopes(self, point: Iterate) -> tuple[Vector, Vector]:
+        """Weighted first and second derivatives of the losses at the point's predictions."""
+        if self._seen is None or self._seen[0] is not point:
+            full = point if point.nuisance is not None else self._profile(point.support, point.coef)
+            eta = self.N @ full.nuisance + self.design.columns(full.support) @ full.coef
+            self._seen = point, eta
+        first, second = self.loss.derivatives(self._seen[1], self.y)
+        return self.weight * first, self.weight * second
+
+    def _escapes(self, direction: Vector, eta: Vector) -> bool:
+        """Does a step of this direction lower every loss, for ever?"""
+        return False
+
+
+class _Restricted:
+    """f over the columns A, as Newton's method wants it; remembers the last predictions."""
+
+    def __init__(self, f: GeneralizedLinear, A: Matrix, penalty: Vector, offset: Any = 0.0):
+        self.f, self.A, self.penalty, self.offset = f, A, penalty, offset
+        self._at: tuple[Vector, Vector] | None = None
+
+    def eta(self, u: Vector) -> Vector:
+        if self._at is None or self._at[0] is not u:
+            self._at = u, self.A @ u + self.offset
+        return self._at[1]
+
+    def value(self, u: Vector) -> float:
+        losses = self.f.loss.value(self.eta(u), self.f.y)
+        return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
+
+    def derivatives(self, u: Vector) -> tuple[Vector, Matrix]:
+        first, second = self.f.loss.derivatives(self.eta(u), self.f.y)
+        gradient = self.A.T @ (self.f.weight * first) + self.penalty * u
+        weighted = self.A * (self.f.weight * second)[:, None]
+        return gradient, self.A.T @ weighted + np.diag(self.penalty)
+
+
+class Logistic(GeneralizedLinear):
+    """f(x) = Σ_k w_k (log(1 + e^η_k) − y_k η_k) + ½ ridge ‖x‖², with η = Xx + a.
+
+    y holds two classes, as {0, 1} or {−1, 1}; the other parameters are those of `LeastSquares`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        fit_intercept: bool = False,
+        forced: ArrayLike = (),
+        ridge: ArrayLike = 0.0,
+    ):
+        super().__init__(
+            X,
+            _binary(y),
+            LogisticLoss(),
+            sample_weight=sample_weight,
+            fit_intercept=fit_intercept,
+            forced=forced,
+            ridge=ridge,
+        )
+
+    def _escapes(self, direction: Vector, eta: Vector) -> bool:
+        """The classes are (quasi-)separable: Newton still moves far, and to no row's harm."""
+        live = self.weight > 0
+        margin = np.where(self.y > 0, direction, -direction)[live]
+        return bool(margin.max(initial=0.0) > 0.1 and margin.min() > -1e-6 * margin.max())
+
+
+def _binary(y: Any) -> Any:
+    y = np.asarray(y)
+    labels = np.unique(y[~np.isnan(y)] if y.dtype.kind == "f" else y).tolist()
+    if set(labels) <= {0, 1}:
+        return y
+    if set(labels) <= {-1, 1}:
+        return (y > 0).astype(float)
+    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+    raise ValueError(f"y: expected two classes coded as 0 and 1 or as -1 and 1, got {shown}.")

@@ -1,0 +1,138 @@
+"""Where a quadratic takes the rows of its Gram matrix from.
+
+Both kinds hold the matrix C of unit diagonal with G = diag(scale) · C · diag(scale), so that no
+product of data overflows and "dependent" means the same for columns of every size. A column that is
+zero (or lies in the span of the intercept and the forced features) has scale 1 and a zero row.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import pinvh
+
+from ellzero.core import Support
+from ellzero.objectives.design import Design
+from ellzero.objectives.statistics import Statistics
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+CONSTANT = 1e-26
+"""A column is constant when its variance is less than this part of its squared mean."""
+
+DEPENDENT = 1e-11
+"""A column of unit norm is dependent on others when less than this is left of its squared norm."""
+
+
+class Gram(Protocol):
+    scale: Vector
+    diagonal: Vector
+
+    def rows(self, S: Support) -> Matrix:
+        """C[S, :]."""
+
+
+class DenseGram:
+    def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
+        norms = np.sqrt(np.maximum(np.diag(G), 0.0))
+        zero = (norms == 0) if zero is None else zero | (norms == 0)
+        self.scale = np.where(zero, 1.0, norms)
+        C = G / self.scale / self.scale[:, None]
+        C[zero] = 0.0
+        C[:, zero] = 0.0
+        np.fill_diagonal(C, ~zero)
+        self.matrix = C
+        self.diagonal = np.diag(C).copy()
+
+    def rows(self, S: Support) -> Matrix:
+        return self.matrix[S]
+
+
+class LazyGram:
+    """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
+
+    M is the weighted projection that takes out the intercept (if `centre`) and the forced features,
+    the latter under their ridge.
+    """
+
+    def __init__(self, design: Design, weight: Vector, centre: bool, F: Support, ridge: Vector):
+        self.design, self.weight = design, weight
+        n = design.shape[1]
+        total = weight.sum()
+        self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
+        norms2 = design.squared_norms(weight, self.mean)
+        self.N = design.columns(F) - self.mean[F]
+        self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
+        cross = self._times(weight[:, None] * self.N)
+        left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
+        zero = (left <= 1e-12 * norms2) | (norms2 <= CONSTANT * total * self.mean**2)
+        zero[F] = True
+        self.scale = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
+        self.diagonal = (~zero).astype(float)
+        self._slot: dict[int, int] = {}
+        self._store = np.empty((0, n))
+
+    def _times(self, V: Matrix) -> Matrix:
+        """(X − mean)ᵀ V."""
+        return self.design.transposed_times(V) - np.multiply.outer(self.mean, V.sum(axis=0))
+
+    def inner(self, V: Matrix) -> Matrix:
+        """XᵀMV on the unit scale of the columns, for the centred columns V."""
+        wV = V * self.weight[:, None]
+        wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
+        out = self._times(wV) / self.scale[:, None]
+        out[self.diagonal == 0] = 0.0
+        return out
+
+    def rows(self, S: Support) -> Matrix:
+        missing = [j for j in S.tolist() if j not in self._slot]
+        if missing:
+            columns = self.design.columns(np.array(missing)) - self.mean[missing]
+            new = self.inner(columns / self.scale[missing]).T
+            new[self.diagonal[missing] == 0] = 0.0
+            new[np.arange(len(missing)), missing] = self.diagonal[missing]
+            self._append(missing, new)
+        return self._store[[self._slot[j] for j in S.tolist()]]
+
+    def _append(self, missing: list[int], new: Matrix) -> None:
+        used = len(self._slot)
+        if used + len(missing) > len(self._store):
+            grown = np.empty((max(16, 2 * used, used + len(missing)), self._store.shape[1]))
+            grown[:used] = self._store[:used]
+            self._store = grown
+        self._store[used : used + len(missing)] = new
+        for offset, j in enumerate(missing):
+            self._slot[j] = used + offset
+
+
+def profiled_moments(
+    stats: Statistics, fit_intercept: bool, F: Support, ridge: Vector
+) -> tuple[DenseGram, Vector, float]:
+    """XᵀMX, XᵀMy and yᵀMy for the projection M that takes out intercept and forced features."""
+    G, b, yy = stats.xx, stats.xy, float(stats.yy)
+    offset = stats.weight * stats.mean**2
+    if not fit_intercept:
+        G = G + stats.weight * np.outer(stats.mean, stats.mean)
+        b = b + stats.weight * stats.mean * stats.mean_y
+        yy = yy + stats.weight * stats.mean_y**2
+    zero = G.diagonal() <= CONSTANT * offset
+    if len(F):
+        before = G.diagonal()
+        K = gram_inverse(G[np.ix_(F, F)] + np.diag(ridge[F]))
+        onto = G[:, F] @ K
+        yy -= float(b[F] @ K @ b[F])
+        G, b = G - onto @ G[F], b - onto @ b[F]
+        zero |= G.diagonal() <= 1e-12 * before
+        zero[F] = True
+    return DenseGram(G, zero), b, max(yy, 0.0)
+
+
+def gram_inverse(A: Matrix) -> Matrix:
+    """The inverse of a Gram matrix, or its pseudo-inverse, taken on the unit-diagonal scale."""
+    if not len(A):
+        return A
+    scale = np.sqrt(np.where(A.diagonal() > 0, A.diagonal(), 1.0))
+    return pinvh(A / scale / scale[:, None], rtol=1e-12) / scale / scale[:, None]

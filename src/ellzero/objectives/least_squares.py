@@ -1,0 +1,157 @@
+"""Least squares, from the data or from their sufficient statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lstsq
+
+from ellzero.core import Iterate, Model, as_support
+from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
+from ellzero.objectives.gram import LazyGram, gram_inverse, profiled_moments
+from ellzero.objectives.quadratic import Quadratic
+from ellzero.objectives.statistics import Statistics
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+LARGEST_GRAM = 3000
+"""With more features than this, only the Gram rows of features that entered a support are kept."""
+
+
+class LeastSquares(Quadratic):
+    """f(x) = ½ Σ_k w_k ((Xx)_k + a − y_k)² + ½ ridge ‖x‖².
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (m, n)
+    y : m numbers
+    sample_weight : m non-negative weights, 1 by default
+    fit_intercept : whether a is free (and never penalised) or zero
+    forced : indices of features that are in every model and do not count towards s
+    ridge : one non-negative number, or one per feature
+
+    Examples
+    --------
+    >>> from ellzero import LeastSquares, omp
+    >>> f = LeastSquares([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], [1.0, 0.2, 1.1])
+    >>> omp(f, 1).support
+    array([0])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        fit_intercept: bool = False,
+        forced: ArrayLike = (),
+        ridge: ArrayLike = 0.0,
+    ):
+        design = Design(X)
+        m, n = design.shape
+        y = check_target(y, m)
+        w = check_weight(sample_weight, m)
+        if n <= LARGEST_GRAM:
+            stats = Statistics.from_arrays(design, y, w)
+            self._set_statistics(stats, fit_intercept, forced, ridge)
+        else:
+            design.check_finite()
+            self._set_lazily(design, y, w, fit_intercept, forced, ridge)
+        self._data: tuple[Design, Vector, Vector | None] | None = (design, y, w)
+
+    @classmethod
+    def from_statistics(
+        cls,
+        stats: Statistics,
+        *,
+        fit_intercept: bool = False,
+        forced: ArrayLike = (),
+        ridge: ArrayLike = 0.0,
+    ) -> LeastSquares:
+        """The same objective where only the statistics of the data are at hand."""
+        self = cls.__new__(cls)
+        self._set_statistics(stats, fit_intercept, forced, ridge)
+        self._data = None
+        return self
+
+    def _set_statistics(
+        self, stats: Statistics, fit_intercept: bool, forced: Any, ridge: Any
+    ) -> None:
+        n = len(stats.mean)
+        F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
+        gram, b, yy = profiled_moments(stats, fit_intercept, F, ridge)
+        super().__init__(gram, b, 0.5 * yy, ridge, tuple(F.tolist()))
+        self.fit_intercept = fit_intercept
+        self._stats = stats
+
+    def _set_lazily(
+        self, design: Design, y: Vector, w: Any, fit_intercept: bool, forced: Any, ridge: Any
+    ) -> None:
+        m, n = design.shape
+        F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
+        weight = np.ones(m) if w is None else w
+        gram = LazyGram(design, weight, fit_intercept, F, ridge)
+        t = y - np.average(y, weights=w) if fit_intercept else y
+        on_forced = gram.N.T @ (weight * t)
+        yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
+        b = gram.inner(t[:, None])[:, 0] * gram.scale
+        super().__init__(gram, b, 0.5 * max(yy, 0.0), ridge, tuple(F.tolist()))
+        self.fit_intercept = fit_intercept
+
+    def lower_bound(self) -> float:
+        return max(super().lower_bound(), 0.0)
+
+    def complete(self, x: Iterate) -> Model:
+        F = np.array(self.forced, dtype=np.intp)
+        T = np.concatenate([F, x.support])
+        if self._data is None:
+            return self._complete_from_moments(x, F, T)
+        design, y, w = self._data
+        A, t = design.columns(T), y
+        mean, mean_y = np.zeros(len(T)), 0.0
+        if self.fit_intercept:
+            mean, mean_y = np.average(A, axis=0, weights=w), np.average(y, weights=w)
+            A, t = A - mean, y - mean_y
+        if w is not None:
+            root = np.sqrt(w)
+            A, t = root[:, None] * A, root * t
+        free = slice(None) if x.minimizer else slice(0, len(F))
+        coef = np.concatenate([np.zeros(len(F)), x.coef])
+        coef[free] = 0.0
+        coef[free] = _ridge_regression(A[:, free], t - A @ coef, self.ridge[T][free])
+        residual = t - A @ coef
+        value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
+        return self._model(T, coef, value, mean_y - mean @ coef)
+
+    def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:
+        stats = self._stats
+        mean, mean_y = (stats.mean, stats.mean_y) if self.fit_intercept else (0 * stats.mean, 0.0)
+        offset, offset_y = stats.mean - mean, stats.mean_y - mean_y
+        G = stats.xx[F] + stats.weight * np.outer(offset[F], offset)
+        b = stats.xy[F] + stats.weight * offset[F] * offset_y
+        K = gram_inverse(G[:, F] + np.diag(self.ridge[F]))
+        coef = np.concatenate([K @ (b - G[:, x.support] @ x.coef), x.coef])
+        intercept = mean_y - mean[T] @ coef
+        return self._model(T, coef, self._value(x.support, x.coef), intercept)
+
+    def _model(self, T: Any, coef: Vector, value: float, intercept: float) -> Model:
+        full = np.zeros(self.n_features)
+        full[T] = coef
+        return Model(full, float(intercept) if self.fit_intercept else 0.0, float(value))
+
+
+def _ridge_regression(A: Matrix, t: Vector, ridge: Vector) -> Vector:
+    """argmin ½‖Au − t‖² + ½ Σ ridge u², by QR with pivoting on columns of unit norm."""
+    if not A.shape[1]:
+        return np.empty(0)
+    scale = np.linalg.norm(A, axis=0)
+    scale[scale == 0] = 1.0
+    A = A / scale
+    if ridge.any():
+        A = np.vstack([A, np.diag(np.sqrt(ridge) / scale)])
+        t = np.concatenate([t, np.zeros(len(ridge))])
+    return lstsq(A, t, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0] / scale

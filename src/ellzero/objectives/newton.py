@@ -1,0 +1,66 @@
+"""Newton's method with backtracking, for the small smooth problems inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class Minimum(NamedTuple):
+    u: Vector
+    value: float
+    step: Vector  # the last Newton step; where no minimiser exists it points along the escape
+    converged: bool
+
+
+def newton(
+    value: Callable[[Vector], float],
+    derivatives: Callable[[Vector], tuple[Vector, Matrix]],
+    u: Vector,
+    tol: float,
+    max_iter: int = 100,
+) -> Minimum:
+    """Minimise a convex function; stop once a step promises less than `tol`.
+
+    That last step is still taken: near the minimum it squares the error.
+    """
+    current = value(u)
+    step = np.zeros_like(u)
+    for _ in range(max_iter if len(u) else 0):
+        gradient, hessian = derivatives(u)
+        step = newton_step(gradient, hessian)
+        promised = float(-gradient @ step)
+        length = 1.0
+        while True:
+            trial = u + length * step
+            reached = value(trial)
+            if reached <= current - 1e-4 * length * promised + 1e-15 * abs(current):
+                break
+            length /= 2
+            if length < 1e-10:
+                return Minimum(u, current, step, bool(promised <= 1e3 * tol))
+        u, current = trial, reached
+        if promised <= tol:
+            return Minimum(u, current, step, True)
+    return Minimum(u, current, step, not len(u))
+
+
+def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
+    """−H⁻¹g on the unit-diagonal scale of H, with just enough damping to be solvable."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+    H = hessian / scale / scale[:, None]
+    g = gradient / scale
+    damping = 0.0
+    while True:
+        A = H + damping * np.eye(len(g))
+        factor, x, info = lapack.dposv(A, -g, lower=1)
+        if info == 0 and (factor.diagonal() ** 2 > 1e-14).all():
+            return x / scale
+        damping = max(10 * damping, 1e-13)
