@@ -13,6 +13,7 @@ from ellzero.objectives.glm import Logistic
 from ellzero.objectives.least_squares import LeastSquares
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
+from ellzero.selection import Path, path, solve
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,7 @@ __all__ = [
     "LeastSquares",
     "Logistic",
     "Objective",
+    "Path",
     "Quadratic",
     "Solution",
     "Statistics",
@@ -36,4 +38,6 @@ __all__ = [
     "lasso",
     "omp",
     "ompr",
+    "path",
+    "solve",
 ]

@@ -8,6 +8,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from typing import Self
@@ -144,6 +146,8 @@ class Objective(ABC):
     forced: tuple[int, ...] = ()
     resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
+    blas_threads: int | None = None
+    """How many BLAS threads help; None leaves that to the user's settings."""
 
     # what a subclass says
 
@@ -224,6 +228,10 @@ class Objective(ABC):
             values[i] = self.minimize(np.append(S, i), x0).value
         return values
 
+    def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
+        """min f over S ∖ {S[j]} for every j."""
+        return np.array([self.minimize(np.delete(S, j), x0).value for j in range(len(S))])
+
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
         """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""
         best, rows = np.inf, []
@@ -241,13 +249,28 @@ class Objective(ABC):
         """A matrix A and vector t with f(x) = ½‖Ax − t‖² + constant, if f is quadratic."""
         raise NotImplementedError
 
-    def quadratic_model(self, x: Iterate) -> Objective:
-        """The second-order Taylor model of f at x, as an objective in its own right."""
-        raise NotImplementedError
+    def quadratic_model(self, x: Iterate) -> Objective | None:
+        """The second-order Taylor model of f at x (f itself if it is quadratic), or None."""
+        return None
+
+    def best_subset(self, k: int) -> Iterate | None:
+        """The proven best support of size k, where there are few enough to look at all."""
+        return None
+
+    def complete_all(self, iterates: list[Iterate]) -> list[Model]:
+        """`complete` for many iterates; an objective may share work between them."""
+        return [self.complete(x) for x in iterates]
 
     def complete(self, x: Iterate) -> Model:
         """The whole model behind an iterate, recomputed from the data."""
         return Model(x.x, 0.0, self._value(x.support, x.coef))
+
+
+def check_objective(f: Any) -> None:
+    if not isinstance(f, Objective):
+        raise TypeError(
+            f"f: expected an Objective such as LeastSquares(X, y), got {type(f).__name__}."
+        )
 
 
 def check_sparsity(f: Objective, s: Any) -> int:
@@ -288,6 +311,17 @@ def as_support(members: Any, name: str, n_features: int) -> Support:
     return unique.astype(np.intp)
 
 
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
+    if limit is None:
+        return nullcontext()
+    return _threadpools().limit(limits=limit, user_api="blas")
+
+
 Steps: TypeAlias = Generator[Iterate, None, Status]
 Callback: TypeAlias = Callable[[Iterate], Any]
 
@@ -301,7 +335,8 @@ def run(
     status = None
     while status is None:
         try:
-            iterate = next(steps)
+            with blas_threads(f.blas_threads):
+                iterate = next(steps)
         except StopIteration as end:
             status = end.value
             break
@@ -313,13 +348,13 @@ def run(
         elif max_iter is not None and len(trace) > max_iter:
             status = Status.MAX_ITER
     assert best is not None
-    return solution(f, best, status, method, tuple(trace))
+    return solution(best, f.complete(best), status, method, tuple(trace))
 
 
 def solution(
-    f: Objective, best: Iterate, status: Status, method: str, trace: tuple[Iterate, ...]
+    best: Iterate, model: Model, status: Status, method: str, trace: tuple[Iterate, ...]
 ) -> Solution:
-    model = f.complete(best)
+    """The result of a run, with the warnings its status calls for."""
     if not model.attained:
         status = Status.NO_MINIMISER
         warnings.warn(
@@ -364,10 +399,7 @@ def solver(
             max_iter: int | None = default,
             **options: Any,
         ) -> Solution:
-            if not isinstance(f, Objective):
-                raise TypeError(
-                    f"f: expected an Objective such as LeastSquares(X, y), got {type(f).__name__}."
-                )
+            check_objective(f)
             steps = algorithm(f, check_sparsity(f, s), *args, **options)
             return run(f, steps, callback, max_iter, algorithm.__name__)
 

@@ -53,11 +53,27 @@ class States:
         return self.f.ridged(d)
 
 
+class Window:
+    """The targets [low, high) for which a run would have gone exactly as it did."""
+
+    def __init__(self) -> None:
+        self.low, self.high = -np.inf, np.inf
+
+    def below(self, opt: float, threshold: float) -> bool:
+        """Whether opt < threshold, noting that the run's course hung on it."""
+        if opt < threshold:
+            self.high = min(self.high, threshold)
+        else:
+            self.low = max(self.low, threshold)
+        return opt < threshold
+
+
 def core_steps(
     states: States,
     x0: Iterate,
     opt: float,
     rng: np.random.Generator,
+    window: Window,
     *,
     factor: float,
     half_stop: bool,
@@ -70,13 +86,13 @@ def core_steps(
     for _ in count() if n_steps is None else range(n_steps):
         fit = states.minimiser(S, None, x0)
         yield fit.noted(note)
-        if fit.value <= opt:
+        if not window.below(opt, fit.value):
             return Status.TARGET_REACHED
         if s == states.f.n_choosable:
             return Status.COMPLETE
         x = states.minimiser(S, U, fit)
         new = states.swap(S, U, x)
-        if x.value - new.value < factor / s * (x.value - opt):  # line 19
+        if window.below(opt, x.value - s / factor * (x.value - new.value)):  # line 19
             if half_stop and 2 * len(U.intersection(S.tolist())) >= s:
                 return Status.SEARCH_ENDED
             i = sample(x, U, rng)
@@ -144,6 +160,7 @@ class Search:
         gap = self.x0.value - self.B
         self.epsilon = max(1e-3 * gap, f.resolution) if epsilon is None else epsilon
         self._n_runs = n_runs
+        self._runs: dict[int, list[tuple[Window, Iterate]]] = {}
 
     def log_span(self, epsilon: float) -> float:
         """log((f(0) − B) / ε), at least 1."""
@@ -156,12 +173,14 @@ class Search:
             return PRACTICAL_RUNS
         return ceil(5 * log(6 * self.n * self.log_span(epsilon)))
 
-    def core(self, opt: float, epsilon: float, rng: np.random.Generator) -> Steps:
+    def core(self, opt: float, epsilon: float, z: int, window: Window) -> Steps:
+        """Run z of Algorithm 5."""
         return core_steps(
             self.states,
             self.x0,
             opt,
-            rng,
+            child(self.seed, z),
+            window,
             factor=PRACTICAL_FACTOR if self.practical else 1.0,
             half_stop=self.practical,
             n_steps=None if self.practical else ceil(2 * self.s * self.log_span(epsilon)),
@@ -170,11 +189,21 @@ class Search:
     def robust(self, opt: float, epsilon: float) -> Steps:
         """Algorithm 6, ARHT_robust: the best iterate of every run."""
         for z in range(self.n_runs(epsilon)):
-            x = min(self.core(opt, epsilon, child(self.seed, z)), key=lambda x: x.value)
+            x = self.best_of_run(z, opt, epsilon)
             yield x.noted(f"opt={opt:.6g} run {z}")
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
+
+    def best_of_run(self, z: int, opt: float, epsilon: float) -> Iterate:
+        runs = self._runs.setdefault(z, [])
+        for window, x in runs:
+            if window.low <= opt < window.high:
+                return x
+        window = Window()
+        x = min(self.core(opt, epsilon, z, window), key=lambda x: x.value)
+        runs.append((window, x))
+        return x
 
 
 @solver()
@@ -184,7 +213,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     The options are those of `arht`.
     """
     search = Search(f, s, **options)
-    return search.core(opt, search.epsilon, child(search.seed, 0))
+    return search.core(opt, search.epsilon, 0, Window())
 
 
 @solver()

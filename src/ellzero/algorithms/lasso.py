@@ -47,9 +47,8 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
 
 def l1_solver(f: Objective) -> Solve:
     """A function (α, start) -> argmin f(x) + α‖x‖₁, by the best means that f allows."""
-    try:
-        model = f.quadratic_model(f.minimize(np.empty(0, dtype=np.intp)))
-    except NotImplementedError:
+    model = f.quadratic_model(f.minimize(np.empty(0, dtype=np.intp)))
+    if model is None:
         return lambda alpha, x: _bounded(f, alpha, x)
     if model is f:
         return _coordinate_descent(f)
@@ -76,6 +75,7 @@ def _proximal_newton(f: Objective, alpha: float, x: np.ndarray) -> np.ndarray:
     current = f.value(x) + alpha * np.abs(x).sum()
     for _ in range(50):
         model = f.quadratic_model(f.point(x))
+        assert model is not None
         target = _coordinate_descent(model)(alpha, x)
         length = 1.0
         while length > 1e-8:

@@ -81,9 +81,9 @@ class Custom(Objective):
             )
         return self._smoothness + float(self.ridge.max(initial=0.0))
 
-    def quadratic_model(self, x: Iterate) -> Quadratic:
+    def quadratic_model(self, x: Iterate) -> Quadratic | None:
         if self._functions[2] is None:
-            raise NotImplementedError
+            return None
         full = x.x
         H = self._call_hessian(full)
         g = self._call_gradient(full)

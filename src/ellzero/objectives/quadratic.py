@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,13 @@ from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+
+
+ENUMERABLE = 10_000
+"""Up to this many supports of one size are simply all looked at."""
+
+SMALL = 1000
+"""Up to this many features, the matrices of a step are too small to gain from BLAS threads."""
 
 
 class Tableau(NamedTuple):
@@ -51,6 +60,9 @@ class Quadratic(Objective):
         self.c = np.where(self.gram.diagonal > 0, b / self.scale / self.unit, 0.0)
         self.half = constant / self.unit / self.unit  # ½ for least squares
         self.resolution = 1e-14 * self.unit**2
+        self._last: tuple[bytes, Vector, Tableau] | None = None
+        if isinstance(self.gram, DenseGram) and self.n_features <= SMALL:
+            self.blas_threads = 1
 
     # the contract
 
@@ -104,20 +116,43 @@ class Quadratic(Objective):
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
     ) -> Vector:
         t = self._tableau(S)
-        drop = _gain(t.residual, t.left)
-        return np.where(self.outside(S), self.unit**2 * (t.value - drop), np.inf)
+        gain = t.residual**2 / (2 * _independent(t.left))
+        return np.where(self.outside(S), self.unit**2 * (t.value - gain), np.inf)
+
+    def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
+        t = self._tableau(S)
+        if t.inverse is None:
+            return super().removal_values(S)
+        return self.unit**2 * (t.value + t.x**2 / (2 * t.inverse.diagonal()))
 
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> Matrix:
         t = self._tableau(S)
         if t.inverse is None:
             return super().exchange_values(S)
-        h = np.diag(t.inverse)[:, None]
-        cost = t.x[:, None] ** 2 / (2 * h)
-        residual = t.residual + t.W * (t.x[:, None] / h)
-        left = t.left + t.W**2 / h
-        values = self.unit**2 * (t.value + cost - _gain(residual, left))
+        h = t.inverse.diagonal()
+        removed = t.value + t.x**2 / (2 * h)
+        residual = t.W * (t.x / h)[:, None]
+        residual += t.residual
+        left = t.W * t.W
+        left /= h[:, None]
+        left += t.left
+        residual *= residual
+        residual /= _independent(left)
+        values = np.multiply(residual, -0.5 * self.unit**2, out=residual)
+        values += (self.unit**2 * removed)[:, None]
         values[:, ~self.outside(S)] = np.inf
         return values
+
+    def best_subset(self, k: int) -> Iterate | None:
+        if comb(self.n_choosable, k) > ENUMERABLE or not isinstance(self.gram, DenseGram):
+            return None
+        choosable = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+        subsets = np.array(list(combinations(choosable.tolist(), k)), dtype=np.intp)
+        A = self.gram.matrix + np.diag(self.ridge / self.scale**2)
+        blocks, c = A[subsets[:, :, None], subsets[:, None, :]], self.c[subsets]
+        inverses = np.linalg.pinv(blocks, rcond=DEPENDENT, hermitian=True)
+        explained = np.einsum("ni,nij,nj->n", c, inverses, c)
+        return self.minimize(subsets[np.argmax(explained)])
 
     def quadratic_model(self, x: Iterate) -> Objective:
         return self
@@ -132,23 +167,20 @@ class Quadratic(Objective):
         return (Q[:, keep] * root).T, (Q[:, keep] / root).T @ b
 
     def _tableau(self, S: Support) -> Tableau:
+        key = S.tobytes()
+        if self._last is not None and self._last[0] == key and self._last[1] is self.ridge:
+            return self._last[2]
         rows = self.gram.rows(S)
         block = self._block(S, rows)
-        factor = _cholesky(block)
-        if factor is None:
-            inverse = None
-            pseudo = _pseudo_inverse(block)
-        else:
-            pseudo = lapack.dpotri(factor, lower=1)[0]
-            pseudo = np.tril(pseudo) + np.tril(pseudo, -1).T
-            inverse = pseudo
-        x = pseudo @ self.c[S]
-        W = pseudo @ rows
-        d = self.gram.diagonal + self.ridge / self.scale**2
-        left = d - np.einsum("ij,ij->j", rows, W)
-        left[left <= DEPENDENT * d] = 0.0
-        value = float(self.half - 0.5 * self.c[S] @ x)
-        return Tableau(x, value, inverse, W, self.c - x @ rows, left)
+        inverse = _inverse(block)
+        usable = _pseudo_inverse(block) if inverse is None else inverse
+        c = self.c[S]
+        x = usable @ c
+        W = usable @ rows
+        left = self.gram.diagonal + self.ridge / self.scale**2 - np.einsum("ij,ij->j", rows, W)
+        t = Tableau(x, float(self.half - 0.5 * c @ x), inverse, W, self.c - x @ rows, left)
+        self._last = key, self.ridge, t
+        return t
 
     def _block(self, S: Support, rows: Matrix) -> Matrix:
         block = rows[:, S]
@@ -163,9 +195,21 @@ class Quadratic(Objective):
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
 
 
-def _gain(residual: Matrix, left: Matrix) -> Matrix:
-    """How much inserting a column lowers f: ½ residual² / left; nothing if it is dependent."""
-    return np.divide(residual**2, 2 * left, out=np.zeros_like(residual), where=left > 0)
+def _independent(left: Matrix) -> Matrix:
+    """inf instead of what is left of a dependent column, so that inserting it gains nothing."""
+    left = np.maximum(left, 0.0)
+    left[left <= DEPENDENT] = np.inf
+    return left
+
+
+def _inverse(A: Matrix) -> Matrix | None:
+    factor = _cholesky(A)
+    if factor is None or not len(A):
+        return factor
+    inverse = lapack.dpotri(factor, lower=1)[0]
+    above = np.triu_indices(len(A), 1)
+    inverse[above] = inverse.T[above]
+    return inverse
 
 
 def _cholesky(A: Matrix) -> Matrix | None:

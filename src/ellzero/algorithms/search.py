@@ -1,0 +1,253 @@
+"""ellzero's own search: the best support of every size, each level helping its neighbours.
+
+A path holds the best support known of every size. From a support S the search looks at its
+neighbours: every exchange (same size), every insertion (one more), every removal (one less). An
+improvement at any level is followed up and down the path until no neighbour of any level is better;
+then supports are shaken, as ARHT does, while the effort lasts.
+
+Where f is quadratic its closed forms score all neighbours exactly. Otherwise they are scored on the
+local quadratic model (or, without a Hessian, by gradients), and each step is checked on f itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ellzero.algorithms.arht import child, seed_of
+from ellzero.algorithms.exchange import exchange_steps
+from ellzero.core import Iterate, Objective, Support, magnitudes, swapped
+
+TRIALS = 3
+"""How many of the neighbours that a model ranks first are tried on f itself."""
+
+FULL_DESCENT = 128
+"""Up to this many features the search also comes down from the model of all features."""
+
+
+def search_steps(
+    f: Objective, largest: int, *, effort: float = 1.0, random_state: Any = 0
+) -> Generator[Iterate, None, dict[int, bool]]:
+    """Yield every improvement at sizes 1 … `largest`; return which sizes are proven best.
+
+    effort : 0 stops when no neighbour is better; 1 shakes every level once after that, and again
+        as long as it helps; larger numbers try that many times as often
+    """
+    levels = Levels(f, largest)
+    yield from levels.first_pass()
+    yield from levels.settle()
+    seed, z, failures = seed_of(random_state), 0, 0
+    while failures < effort and levels.open:
+        failures += 1
+        for k in levels.open:
+            shaken = shake(f, levels.best[k], child(seed, z))
+            z += 1
+            if levels.offer(shaken):
+                failures = 0
+                yield from levels.settle()
+    return levels.proven
+
+
+class Levels:
+    """The best iterate known of every size, and which of them have neighbours not yet looked at."""
+
+    def __init__(self, f: Objective, largest: int):
+        self.f = f
+        self.top = min(f.n_choosable, largest + max(5, ceil(largest / 4)))
+        self.largest = largest
+        self.best: dict[int, Iterate] = {}
+        self.fresh: set[int] = set()
+        self.proven: dict[int, bool] = {}
+
+    @property
+    def open(self) -> list[int]:
+        """The sizes asked for whose best is not proven."""
+        return [k for k in range(1, self.largest + 1) if not self.proven.get(k)]
+
+    def offer(self, x: Iterate) -> bool:
+        """Keep x if it is the best of its size."""
+        k = len(x.support)
+        if k > self.top or self.proven.get(k):
+            return False
+        if k in self.best and x.value >= self.best[k].value - self.f.resolution:
+            return False
+        self.best[k] = x
+        self.fresh.add(k)
+        return True
+
+    def first_pass(self) -> Iterator[Iterate]:
+        """Sizes few enough to enumerate; greedily up; greedily down where all features fit."""
+        for k in range(1, self.top + 1):
+            x = self.f.best_subset(k)
+            if x is not None:
+                self.offer(x)
+                self.proven[k] = True
+                yield x
+        x = self.f.minimize(np.empty(0, dtype=np.intp))
+        self.offer(x)
+        yield from filter(self.offer, greedy_chain(self.f, x, self.top))
+        if self.f.n_choosable <= FULL_DESCENT and self.f.quadratic_model(x) is self.f:
+            down = backward_chain(self.f, self.top)
+            yield from filter(self.offer, (descend(self.f, y) for y in down))
+
+    def settle(self) -> Iterator[Iterate]:
+        """Sweep up and down over the levels with something new until none is left."""
+        upwards = True
+        while self.fresh:
+            for k in sorted(self.fresh, reverse=not upwards):
+                if k in self.fresh:
+                    yield from self.look_around(k)
+            upwards = not upwards
+
+    def look_around(self, k: int) -> Iterator[Iterate]:
+        x = self.best[k]
+        self.fresh.discard(k)
+        if not self.proven.get(k):
+            better = descend(self.f, x)
+            if better is not x:
+                x = self.best[k] = better
+                yield x
+        neighbours = Neighbours(self.f, x)
+        if k < self.top:
+            yield from filter(self.offer, neighbours.larger(self.value(k + 1)))
+        if k > 1:
+            yield from filter(self.offer, neighbours.smaller(self.value(k - 1)))
+
+    def value(self, k: int) -> float:
+        """The least value known at size k; −inf where it is proven."""
+        if self.proven.get(k):
+            return -np.inf
+        return self.best[k].value if k in self.best else np.inf
+
+
+class Neighbours:
+    """Supports that differ from S in one feature, best first, as far as f lets us tell.
+
+    A quadratic f knows the values; otherwise its local model at x estimates them, and without a
+    model gradients and coefficients at least rank them.
+    """
+
+    def __init__(self, f: Objective, x: Iterate):
+        self.f, self.x, self.S = f, x, x.support
+        self.model = f.quadratic_model(x)
+        self.exact = self.model is f
+
+    def larger(self, limit: float) -> Iterator[Iterate]:
+        if self.model is not None:
+            scores = self.model.insertion_values(self.S)
+        else:
+            scores = -magnitudes(self.f.gradient(self.x))
+        candidates = np.flatnonzero(self.f.outside(self.S))
+        yield from self._tried(
+            scores[candidates], limit, lambda c: np.append(self.S, candidates[c])
+        )
+
+    def smaller(self, limit: float) -> Iterator[Iterate]:
+        if self.model is not None:
+            scores = self.model.removal_values(self.S)
+        else:
+            scores = magnitudes(self.x.coef)
+        yield from self._tried(scores, limit, lambda j: np.delete(self.S, j))
+
+    def exchanged(self) -> Iterator[Iterate]:
+        f, S, x = self.f, self.S, self.x
+        if self.model is None:
+            ins = smallest(np.where(f.outside(S), -magnitudes(f.gradient(x)), np.inf), TRIALS)
+            outs = S[smallest(magnitudes(x.coef), TRIALS)]
+            yield from (f.minimize(swapped(S, j, i), x) for i in ins for j in outs)
+            return
+        settled = last(exchange_steps(self.model, self.model.minimize(S)), x).support
+        if not np.array_equal(settled, S):
+            yield f.minimize(settled, x)
+        scores = self.model.exchange_values(S).ravel()
+        n = f.n_features
+        yield from self._tried(scores, x.value, lambda c: swapped(S, int(S[c // n]), int(c % n)))
+
+    def _tried(
+        self, scores: np.ndarray, limit: float, support: Callable[[int], Support]
+    ) -> Iterator[Iterate]:
+        for c in smallest(scores, 1 if self.exact else TRIALS):
+            if self.model is not None and not self._promising(scores[c], limit):
+                return
+            yield self.f.minimize(support(int(c)), self.x)
+
+    def _promising(self, score: float, limit: float) -> bool:
+        """May the value be under the limit? A model is allowed to be wrong by a factor of two."""
+        if not self.exact:
+            change = score - self.x.value
+            score = self.x.value + (2 * change if change < 0 else change / 2)
+        return bool(score < limit - self.f.resolution)
+
+
+def descend(f: Objective, x: Iterate) -> Iterate:
+    """Exchange until no exchange helps."""
+    while 0 < len(x.support) < f.n_choosable:
+        neighbours = Neighbours(f, x)
+        if neighbours.exact:
+            return last(exchange_steps(f, x), x)
+        for y in neighbours.exchanged():
+            if y.value < x.value - f.resolution:
+                x = y
+                break
+        else:
+            break
+    return x
+
+
+def shake(f: Objective, x: Iterate, rng: np.random.Generator) -> Iterate:
+    """ARHT's way out: regularise all but a random part of the support, exchange, and come back.
+
+    The features left free are drawn with probability proportional to x_i².
+    """
+    model = f.quadratic_model(x)
+    if model is None:
+        return x
+    S = x.support
+    mass = magnitudes(x.coef) ** 2
+    if not mass.any() or len(S) >= f.n_choosable:
+        return x
+    keys = rng.exponential(size=len(S)) / np.maximum(mass, 1e-300)
+    free = S[np.argsort(keys)[: len(S) // 2]]
+    d = np.full(f.n_features, model.smoothness(1) * 10 ** rng.uniform(-3, 0))
+    d[free] = 0.0
+    g = model.ridged(d)
+    moved = last(exchange_steps(g, g.minimize(S)), x)
+    if np.array_equal(moved.support, S):
+        return x
+    y = last(exchange_steps(model, model.minimize(moved.support)), moved)
+    return f.minimize(y.support, x)
+
+
+def greedy_chain(f: Objective, x: Iterate, top: int) -> Iterator[Iterate]:
+    """Forward selection: the best insertion, again and again."""
+    while len(x.support) < top:
+        x = min(Neighbours(f, x).larger(np.inf), key=lambda y: y.value)
+        yield x
+
+
+def backward_chain(f: Objective, top: int) -> Iterator[Iterate]:
+    """Backward elimination from all features; the supports of at most `top` features."""
+    x = f.minimize(np.flatnonzero(f.outside(np.empty(0, dtype=np.intp))))
+    while len(x.support) > 1:
+        if len(x.support) <= top:
+            yield x
+        x = min(Neighbours(f, x).smaller(np.inf), key=lambda y: y.value)
+
+
+def smallest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Indices of the smallest finite scores, in order."""
+    if count == 1 or len(scores) <= count:
+        order = np.array([np.argmin(scores)]) if count == 1 else np.argsort(scores, kind="stable")
+    else:
+        part = np.argpartition(scores, count)[:count]
+        order = part[np.argsort(scores[part], kind="stable")]
+    return order[np.isfinite(scores[order])]
+
+
+def last(steps: Iterable[Iterate], x: Iterate) -> Iterate:
+    for x in steps:  # noqa: B007
+        pass
+    return x

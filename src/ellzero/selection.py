@@ -1,0 +1,203 @@
+"""One problem at many sizes: `path` over s, and `solve` for one s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ellzero.algorithms.arht import arht
+from ellzero.algorithms.els import els
+from ellzero.algorithms.exchange import exchange
+from ellzero.algorithms.iht import iht
+from ellzero.algorithms.lasso import lasso
+from ellzero.algorithms.omp import omp
+from ellzero.algorithms.ompr import ompr
+from ellzero.algorithms.search import search_steps
+from ellzero.core import (
+    Callback,
+    Iterate,
+    Objective,
+    Solution,
+    Status,
+    blas_threads,
+    check_objective,
+    check_sparsity,
+    magnitudes,
+    solution,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+METHODS: dict[str, Callable[..., Solution]] = {
+    method.__name__: method for method in (omp, ompr, els, exchange, arht, iht, lasso)
+}
+
+
+class Path(Mapping[int, Solution]):
+    """Solutions of several sizes, by size: ``path[7].support``; iterates over sizes, ascending."""
+
+    def __init__(self, solutions: Iterable[tuple[int, Solution]]):
+        self._solutions = dict(sorted(solutions, key=lambda item: item[0]))
+
+    def __getitem__(self, s: int) -> Solution:
+        try:
+            return self._solutions[s]
+        except KeyError:
+            sizes = list(self._solutions)
+            raise KeyError(f"no solution of size {s!r} in this path; sizes: {sizes}") from None
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._solutions)
+
+    def __len__(self) -> int:
+        return len(self._solutions)
+
+    def to_frame(self, feature_names: Any = None) -> pandas.DataFrame:
+        """One row per size and chosen feature: s, feature, coefficient, value, status."""
+        import pandas
+
+        rows = [
+            {
+                "s": s,
+                "feature": j if feature_names is None else feature_names[j],
+                "coefficient": solution.x[j],
+                "value": solution.value,
+                "status": solution.status.name,
+            }
+            for s, solution in self.items()
+            for j in solution.support.tolist()
+        ]
+        return pandas.DataFrame(rows, columns=["s", "feature", "coefficient", "value", "status"])
+
+    def __repr__(self) -> str:
+        lines = [f"Path of {len(self)} sizes", f"{'s':>4}  {'value':>14}  entered (+) and left (−)"]
+        before: set[int] = set()
+        for s, found in self.items():
+            now = set(found.support.tolist())
+            moves = [f"+{j}" for j in sorted(now - before)] + [
+                f"−{j}" for j in sorted(before - now)
+            ]
+            shown = " ".join(moves[:12]) + (" ..." if len(moves) > 12 else "")
+            lines.append(f"{s:>4}  {found.value:>14.8g}  {shown}")
+            before = now
+        return "\n".join(lines)
+
+
+def path(
+    f: Objective,
+    sizes: Iterable[int],
+    method: str = "auto",
+    *,
+    callback: Callback | None = None,
+    **options: Any,
+) -> Path:
+    """The best model found at every size, in one go.
+
+    Parameters
+    ----------
+    f : the objective
+    sizes : the numbers of features wanted
+    method : "auto", ellzero's own search over all sizes up to the largest, or the name of one of
+        the algorithms: "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"
+    callback : called with every iterate; a true answer ends the search
+    options : for "auto" `effort` (time for quality; 1 by default) and `random_state` (0 by
+        default); otherwise those of the algorithm
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellzero import LeastSquares, path
+    >>> X = np.random.default_rng(0).standard_normal((50, 6))
+    >>> p = path(LeastSquares(X, 3 * X[:, 4] - X[:, 1]), range(1, 4))
+    >>> p[2].support
+    array([1, 4])
+    """
+    check_objective(f)
+    wanted = sorted({check_sparsity(f, s) for s in sizes})
+    if not wanted:
+        raise ValueError("sizes: expected at least one size.")
+    if method == "auto":
+        return _searched(f, wanted, callback, **options)
+    if method not in METHODS:
+        raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
+    return Path(_one_by_one(f, wanted, METHODS[method], callback, options))
+
+
+def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solution:
+    """The best model found with s features: what a `path` up to s has at s."""
+    return path(f, range(1, s + 1) if method == "auto" else [s], method, **options)[s]
+
+
+def _searched(
+    f: Objective,
+    wanted: list[int],
+    callback: Callback | None,
+    *,
+    effort: float = 1.0,
+    random_state: Any = 0,
+) -> Path:
+    if not effort >= 0:
+        raise ValueError(f"effort: expected a non-negative number, got {effort!r}.")
+    best: dict[int, Iterate] = {}
+    traces: dict[int, list[Iterate]] = {}
+    proven: dict[int, bool] = {}
+    status = Status.SEARCH_ENDED
+    steps = search_steps(f, wanted[-1], effort=effort, random_state=random_state)
+    with blas_threads(f.blas_threads):
+        while True:
+            try:
+                x = next(steps)
+            except StopIteration as end:
+                proven = end.value
+                break
+            k = len(x.support)
+            if k not in best or x.value < best[k].value:
+                best[k] = x
+                traces.setdefault(k, []).append(x)
+            if callback is not None and callback(x):
+                status = Status.STOPPED
+                break
+    best.setdefault(0, f.minimize([]))
+    _make_monotone(f, best, wanted[-1])
+    models = f.complete_all([best[s] for s in wanted])
+    return Path(
+        (
+            s,
+            solution(
+                best[s],
+                model,
+                Status.OPTIMAL if proven.get(s) else status,
+                "auto",
+                tuple(traces.get(s, ())),
+            ),
+        )
+        for s, model in zip(wanted, models, strict=True)
+    )
+
+
+def _make_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> None:
+    """A search cut short may have left a level out, or above a smaller one: add a feature."""
+    for s in range(1, largest + 1):
+        below = best.get(s - 1)
+        if below is not None and (s not in best or best[s].value > below.value + f.resolution):
+            i = f.largest_outside(below.support, magnitudes(f.gradient(below)))
+            best[s] = f.minimize([*below.support, i], below)
+
+
+def _one_by_one(
+    f: Objective,
+    wanted: list[int],
+    method: Callable[..., Solution],
+    callback: Callback | None,
+    options: dict[str, Any],
+) -> Iterator[tuple[int, Solution]]:
+    """Run the algorithm at every size; those that start from OMP share one run of it."""
+    from_omp = method in (ompr, els, exchange, arht) and options.get("start", "omp") == "omp"
+    if from_omp:
+        greedy = omp(f, wanted[-1]).trace
+        for s in wanted:
+            yield s, method(f, s, callback=callback, **{**options, "start": greedy[s]})
+    else:
+        for s in wanted:
+            yield s, method(f, s, callback=callback, **options)
