@@ -241,6 +241,13 @@ class Objective(ABC):
             best = min(best, rows[-1].min())
         return np.array(rows).reshape(len(S), self.n_features)
 
+    def best_exchange(self, S: Support, x0: Iterate | None = None) -> tuple[int, int, float]:
+        """The best swap: (out, in, value). The value is inf where no swap can lower f."""
+        values = self.exchange_values(S, x0)
+        values[:, S] = np.inf
+        j, i = divmod(int(np.argmin(values)), self.n_features)
+        return int(S[j]), i, float(values[j, i])
+
     def lower_bound(self) -> float:
         """A number below which f never goes: its minimum, where that can be had."""
         return self.minimize(np.flatnonzero(self.outside(np.empty(0, np.intp)))).value

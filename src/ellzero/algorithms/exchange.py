@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ellzero.algorithms.start import starting_point
 from ellzero.core import Iterate, Objective, Status, Steps, solver, swapped
 
@@ -14,12 +12,9 @@ def exchange_steps(f: Objective, x: Iterate) -> Steps:
     """From x, take the best of all (out, in) swaps until none lowers f."""
     while 0 < len(x.support) < f.n_choosable:
         S = x.support
-        values = f.exchange_values(S, x)
-        values[:, S] = np.inf
-        out, i = divmod(int(np.argmin(values)), f.n_features)
-        if values[out, i] >= x.value - f.resolution:
+        j, i, value = f.best_exchange(S, x)
+        if value >= x.value - f.resolution:
             break
-        j = int(S[out])
         new = f.minimize(swapped(S, j, i), x)
         if new.value >= x.value - f.resolution:
             break

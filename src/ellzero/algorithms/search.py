@@ -61,6 +61,7 @@ class Levels:
         self.best: dict[int, Iterate] = {}
         self.fresh: set[int] = set()
         self.proven: dict[int, bool] = {}
+        self.tried: set[bytes] = set()
 
     @property
     def open(self) -> list[int]:
@@ -75,6 +76,7 @@ class Levels:
         if k in self.best and x.value >= self.best[k].value - self.f.resolution:
             return False
         self.best[k] = x
+        self.tried.add(x.support.tobytes())
         self.fresh.add(k)
         return True
 
@@ -91,7 +93,7 @@ class Levels:
         yield from filter(self.offer, greedy_chain(self.f, x, self.top))
         if self.f.n_choosable <= FULL_DESCENT and self.f.quadratic_model(x) is self.f:
             down = backward_chain(self.f, self.top)
-            yield from filter(self.offer, (descend(self.f, y) for y in down))
+            yield from filter(self.offer, (descend(self.f, y, self.tried) for y in down))
 
     def settle(self) -> Iterator[Iterate]:
         """Sweep up and down over the levels with something new until none is left."""
@@ -106,11 +108,11 @@ class Levels:
         x = self.best[k]
         self.fresh.discard(k)
         if not self.proven.get(k):
-            better = descend(self.f, x)
+            better = descend(self.f, x, self.tried)
             if better is not x:
                 x = self.best[k] = better
                 yield x
-        neighbours = Neighbours(self.f, x)
+        neighbours = Neighbours(self.f, x, self.tried)
         if k < self.top:
             yield from filter(self.offer, neighbours.larger(self.value(k + 1)))
         if k > 1:
@@ -130,10 +132,11 @@ class Neighbours:
     model gradients and coefficients at least rank them.
     """
 
-    def __init__(self, f: Objective, x: Iterate):
-        self.f, self.x, self.S = f, x, x.support
+    def __init__(self, f: Objective, x: Iterate, tried: set[bytes]):
+        self.f, self.x, self.S, self.tried = f, x, x.support, tried
         self.model = f.quadratic_model(x)
         self.exact = self.model is f
+        self._off = 2.0  # by what factor the model may misjudge a change; learnt from trials
 
     def larger(self, limit: float) -> Iterator[Iterate]:
         if self.model is not None:
@@ -157,11 +160,13 @@ class Neighbours:
         if self.model is None:
             ins = smallest(np.where(f.outside(S), -magnitudes(f.gradient(x)), np.inf), TRIALS)
             outs = S[smallest(magnitudes(x.coef), TRIALS)]
-            yield from (f.minimize(swapped(S, j, i), x) for i in ins for j in outs)
+            found = (self.refit(swapped(S, j, i)) for i in ins for j in outs)
+            yield from (y for y in found if y is not None)
             return
         settled = last(exchange_steps(self.model, self.model.minimize(S)), x).support
-        if not np.array_equal(settled, S):
-            yield f.minimize(settled, x)
+        y = self.refit(settled)
+        if y is not None:
+            yield y
         scores = self.model.exchange_values(S).ravel()
         n = f.n_features
         yield from self._tried(scores, x.value, lambda c: swapped(S, int(S[c // n]), int(c % n)))
@@ -172,20 +177,37 @@ class Neighbours:
         for c in smallest(scores, 1 if self.exact else TRIALS):
             if self.model is not None and not self._promising(scores[c], limit):
                 return
-            yield self.f.minimize(support(int(c)), self.x)
+            y = self.refit(support(int(c)))
+            if y is None:
+                continue
+            predicted = abs(scores[c] - self.x.value)
+            if self.model is not None and predicted > self.f.resolution:
+                self._off = 1.25 * max(abs(y.value - self.x.value) / predicted, 0.8)
+            yield y
+
+    def refit(self, support: Support) -> Iterate | None:
+        """The minimiser over a support not tried before, from where the model expects it."""
+        support = np.sort(support)
+        key = support.tobytes()
+        if key in self.tried:
+            return None
+        self.tried.add(key)
+        if self.exact or self.model is None:
+            return self.f.minimize(support, self.x)
+        return self.f.minimize(support, self.model.minimize(support))
 
     def _promising(self, score: float, limit: float) -> bool:
-        """May the value be under the limit? A model is allowed to be wrong by a factor of two."""
+        """May the value be under the limit, allowing for the model's error?"""
         if not self.exact:
             change = score - self.x.value
-            score = self.x.value + (2 * change if change < 0 else change / 2)
+            score = self.x.value + (change * self._off if change < 0 else change / self._off)
         return bool(score < limit - self.f.resolution)
 
 
-def descend(f: Objective, x: Iterate) -> Iterate:
+def descend(f: Objective, x: Iterate, tried: set[bytes]) -> Iterate:
     """Exchange until no exchange helps."""
     while 0 < len(x.support) < f.n_choosable:
-        neighbours = Neighbours(f, x)
+        neighbours = Neighbours(f, x, tried)
         if neighbours.exact:
             return last(exchange_steps(f, x), x)
         for y in neighbours.exchanged():
@@ -218,13 +240,13 @@ def shake(f: Objective, x: Iterate, rng: np.random.Generator) -> Iterate:
     if np.array_equal(moved.support, S):
         return x
     y = last(exchange_steps(model, model.minimize(moved.support)), moved)
-    return f.minimize(y.support, x)
+    return f.minimize(y.support, y)
 
 
 def greedy_chain(f: Objective, x: Iterate, top: int) -> Iterator[Iterate]:
     """Forward selection: the best insertion, again and again."""
     while len(x.support) < top:
-        x = min(Neighbours(f, x).larger(np.inf), key=lambda y: y.value)
+        x = min(Neighbours(f, x, set()).larger(np.inf), key=lambda y: y.value)
         yield x
 
 
@@ -234,7 +256,7 @@ def backward_chain(f: Objective, top: int) -> Iterator[Iterate]:
     while len(x.support) > 1:
         if len(x.support) <= top:
             yield x
-        x = min(Neighbours(f, x).smaller(np.inf), key=lambda y: y.value)
+        x = min(Neighbours(f, x, set()).smaller(np.inf), key=lambda y: y.value)
 
 
 def smallest(scores: np.ndarray, count: int) -> np.ndarray:

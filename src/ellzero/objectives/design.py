@@ -15,7 +15,8 @@ BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
 
 class Design:
-    def __init__(self, X: Any):
+    def __init__(self, X: Any, by_column: bool = False):
+        """`by_column` asks for columns that are quick to pick, at the price of a copy of X."""
         if sparse.issparse(X):
             X = X.tocsc()
         else:
@@ -26,6 +27,8 @@ class Design:
             )
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
+        if by_column and not sparse.issparse(X):
+            X = np.asfortranarray(X)
         if X.ndim != 2:
             raise ValueError(f"X: expected a table (rows × features), got shape {X.shape}.")
         if min(X.shape) == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ellzero.core import Iterate, Model, Objective, Support, as_support
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
-from ellzero.objectives.gram import Gram, LazyGram, profiled_moments
+from ellzero.objectives.gram import Gram, LazyGram, gram_inverse, profiled_moments
 from ellzero.objectives.least_squares import LARGEST_GRAM
 from ellzero.objectives.losses import LogisticLoss, Loss
 from ellzero.objectives.newton import Minimum, newton, newton_step
@@ -36,7 +37,7 @@ class GeneralizedLinear(Objective):
         forced: ArrayLike = (),
         ridge: ArrayLike = 0.0,
     ):
-        self.design = Design(X)
+        self.design = Design(X, by_column=True)
         self.design.check_finite()
         m, n = self.design.shape
         self.loss = loss
@@ -49,10 +50,11 @@ class GeneralizedLinear(Objective):
         self.n_features = n
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
-        null = float(self.weight @ self.loss.value(np.zeros(m), self.y))
-        self.tol = 1e-11 * null
+        null = float(self.weight @ self.loss.evaluate(np.zeros(m), self.y)[0])
+        self.tol = min(1e-9 * null, 1e-4)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
         self._seen: tuple[Iterate, Vector] | None = None
+        self._model: tuple[Iterate, Vector, LocalModel] | None = None
 
     # the contract
 
@@ -163,8 +165,15 @@ class GeneralizedLinear(Objective):
             bounds[block] = dual - 0.5 * self.ridge[block] * delta**2 - self.resolution
         return bounds
 
-    def quadratic_model(self, x: Iterate) -> Quadratic:
+    def quadratic_model(self, x: Iterate) -> LocalModel:
         """f(x) + ∇f·(z − x) + ½ (z − x)ᵀ H (z − x), with H the Hessian after profiling."""
+        if self._model is None or self._model[0] is not x or self._model[1] is not self.ridge:
+            self._model = x, self.ridge, self._local_model(x)
+        return self._model[2]
+
+    def _local_model(self, x: Iterate) -> LocalModel:
+        if x.nuisance is None:
+            x = self._profile(x.support, x.coef)
         _, D = self._slopes(x)
         gram = self._gram(D)
         S = x.support
@@ -173,9 +182,13 @@ class GeneralizedLinear(Objective):
         g = self.gradient(x)
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g
-        value = self.value(x) if np.isnan(x.value) else x.value
-        constant = value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
-        return Quadratic(gram, b, float(constant), self.ridge, self.forced)
+        constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
+        model = LocalModel(gram, b, float(constant), self.ridge, self.forced)
+        DN = D[:, None] * self.N
+        H = DN.T @ self.N + np.diag(self._penalty(S[:0]))
+        model.centre = x
+        model.slope = -gram_inverse(H) @ self.design.transposed_times(DN).T
+        return model
 
     # inside
 
@@ -204,7 +217,7 @@ class GeneralizedLinear(Objective):
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
             eta = self.N @ full.nuisance + self.design.columns(full.support) @ full.coef
             self._seen = point, eta
-        first, second = self.loss.derivatives(self._seen[1], self.y)
+        _, first, second = self.loss.evaluate(self._seen[1], self.y)
         return self.weight * first, self.weight * second
 
     def _escapes(self, direction: Vector, eta: Vector) -> bool:
@@ -213,26 +226,45 @@ class GeneralizedLinear(Objective):
 
 
 class _Restricted:
-    """f over the columns A, as Newton's method wants it; remembers the last predictions."""
+    """f over the columns A, as Newton's method wants it; remembers the point last looked at."""
 
     def __init__(self, f: GeneralizedLinear, A: Matrix, penalty: Vector, offset: Any = 0.0):
         self.f, self.A, self.penalty, self.offset = f, A, penalty, offset
-        self._at: tuple[Vector, Vector] | None = None
+        self._u: Vector | None = None
+
+    def _look(self, u: Vector) -> None:
+        if self._u is not u:
+            self._u, self._eta = u, self.A @ u + self.offset
+            self._losses = self.f.loss.evaluate(self._eta, self.f.y)
 
     def eta(self, u: Vector) -> Vector:
-        if self._at is None or self._at[0] is not u:
-            self._at = u, self.A @ u + self.offset
-        return self._at[1]
+        self._look(u)
+        return self._eta
 
     def value(self, u: Vector) -> float:
-        losses = self.f.loss.value(self.eta(u), self.f.y)
-        return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
+        self._look(u)
+        return float(self.f.weight @ self._losses[0] + 0.5 * self.penalty @ u**2)
 
     def derivatives(self, u: Vector) -> tuple[Vector, Matrix]:
-        first, second = self.f.loss.derivatives(self.eta(u), self.f.y)
+        self._look(u)
+        _, first, second = self._losses
         gradient = self.A.T @ (self.f.weight * first) + self.penalty * u
-        weighted = self.A * (self.f.weight * second)[:, None]
-        return gradient, self.A.T @ weighted + np.diag(self.penalty)
+        root = self.A * np.sqrt(self.f.weight * second)[:, None]
+        return gradient, root.T @ root + np.diag(self.penalty)
+
+
+class LocalModel(Quadratic):
+    """A quadratic model that also predicts the intercept and the forced coefficients."""
+
+    centre: Iterate
+    slope: Matrix
+
+    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
+        x = super().minimize(support)
+        there = self.slope[:, x.support] @ x.coef
+        here = self.slope[:, self.centre.support] @ self.centre.coef
+        assert self.centre.nuisance is not None
+        return replace(x, nuisance=self.centre.nuisance + there - here)
 
 
 class Logistic(GeneralizedLinear):

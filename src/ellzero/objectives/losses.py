@@ -15,10 +15,8 @@ class Loss(Protocol):
     curvature: float
     """An upper bound on the second derivative."""
 
-    def value(self, eta: Array, y: Array) -> Array: ...
-
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
-        """First and second derivative with respect to η."""
+    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Value, first and second derivative with respect to η."""
 
     def conjugate(self, q: Array, y: Array) -> Array:
         """max over η of qη − loss(η, y); inf where that is unbounded."""
@@ -29,15 +27,14 @@ class LogisticLoss:
 
     curvature = 0.25
 
-    def value(self, eta: Array, y: Array) -> Array:
-        z = np.where(y > 0, eta, -eta)
-        return np.log1p(np.exp(-np.abs(z))) + np.maximum(-z, 0.0)
-
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
-        e = np.exp(-np.abs(eta))
+    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+        sign = 2.0 * y - 1.0
+        z = sign * eta
+        e = np.exp(-np.abs(z))
         r = 1.0 / (1.0 + e)
-        wrong = np.where((eta > 0) == (y > 0), e * r, r)
-        return np.where(y > 0, -wrong, wrong), e * r * r
+        er = e * r
+        wrong = np.where(z > 0, er, r)  # the probability given to the wrong class
+        return np.log1p(e) + np.maximum(-z, 0.0), -sign * wrong, er * r
 
     def conjugate(self, q: Array, y: Array) -> Array:
         p = np.abs(q)  # the probability of the wrong class
@@ -51,11 +48,8 @@ class SquaredLoss:
 
     curvature = 1.0
 
-    def value(self, eta: Array, y: Array) -> Array:
-        return 0.5 * (eta - y) ** 2
-
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
-        return eta - y, np.ones_like(eta)
+    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+        return 0.5 * (eta - y) ** 2, eta - y, np.ones_like(eta)
 
     def conjugate(self, q: Array, y: Array) -> Array:
         return 0.5 * q**2 + q * y

@@ -32,7 +32,8 @@ class Tableau(NamedTuple):
     inverse: Matrix | None  # of C_SS; None if C_SS is singular
     W: Matrix  # C_SS⁻¹ C_S,:
     residual: Vector  # c − C_:,S x, minus the gradient
-    left: Vector  # what S leaves of the squared norm of each column
+    inside: Vector  # the part of each column's squared norm that lies in the span of S
+    left: Vector  # and what S leaves of it
 
 
 class Quadratic(Objective):
@@ -129,18 +130,42 @@ class Quadratic(Objective):
         t = self._tableau(S)
         if t.inverse is None:
             return super().exchange_values(S)
-        h = t.inverse.diagonal()
+        values = self._exchange_values(t, t.inverse, slice(None))
+        values[:, ~self.outside(S)] = np.inf
+        return values
+
+    def best_exchange(self, S: Support, x0: Iterate | None = None) -> tuple[int, int, float]:
+        """Only columns that can pay are scored.
+
+        Exchanging j for i lowers f only if |residual_i| > √(2 cost_j) (√d_i − √(d_i − left_i)): the
+        most favourable case is a column whose part inside the span of S is all due to j.
+        """
+        t = self._tableau(S)
+        if t.inverse is None:
+            return super().best_exchange(S, x0)
+        cost = (t.x**2 / (2 * t.inverse.diagonal())).min()
+        d = t.left + t.inside
+        hurdle = np.sqrt(2 * cost) * (np.sqrt(d) - np.sqrt(np.clip(t.inside, 0.0, d)))
+        columns = np.flatnonzero((np.abs(t.residual) >= hurdle * (1 - 1e-9)) & self.outside(S))
+        if not len(columns):
+            return 0, 0, np.inf
+        values = self._exchange_values(t, t.inverse, columns)
+        j, i = divmod(int(np.argmin(values)), len(columns))
+        return int(S[j]), int(columns[i]), float(values[j, i])
+
+    def _exchange_values(self, t: Tableau, inverse: Matrix, columns: Any) -> Matrix:
+        h = inverse.diagonal()
+        W = t.W[:, columns]
         removed = t.value + t.x**2 / (2 * h)
-        residual = t.W * (t.x / h)[:, None]
-        residual += t.residual
-        left = t.W * t.W
+        residual = W * (t.x / h)[:, None]
+        residual += t.residual[columns]
+        left = W * W
         left /= h[:, None]
-        left += t.left
+        left += t.left[columns]
         residual *= residual
         residual /= _independent(left)
         values = np.multiply(residual, -0.5 * self.unit**2, out=residual)
         values += (self.unit**2 * removed)[:, None]
-        values[:, ~self.outside(S)] = np.inf
         return values
 
     def best_subset(self, k: int) -> Iterate | None:
@@ -177,8 +202,10 @@ class Quadratic(Objective):
         c = self.c[S]
         x = usable @ c
         W = usable @ rows
-        left = self.gram.diagonal + self.ridge / self.scale**2 - np.einsum("ij,ij->j", rows, W)
-        t = Tableau(x, float(self.half - 0.5 * c @ x), inverse, W, self.c - x @ rows, left)
+        inside = np.einsum("ij,ij->j", rows, W)
+        left = self.gram.diagonal + self.ridge / self.scale**2 - inside
+        value = float(self.half - 0.5 * c @ x)
+        t = Tableau(x, value, inverse, W, self.c - x @ rows, inside, left)
         self._last = key, self.ridge, t
         return t
 
@@ -206,10 +233,7 @@ def _inverse(A: Matrix) -> Matrix | None:
     factor = _cholesky(A)
     if factor is None or not len(A):
         return factor
-    inverse = lapack.dpotri(factor, lower=1)[0]
-    above = np.triu_indices(len(A), 1)
-    inverse[above] = inverse.T[above]
-    return inverse
+    return lapack.dpotrs(factor, np.eye(len(A)), lower=1)[0]
 
 
 def _cholesky(A: Matrix) -> Matrix | None:
