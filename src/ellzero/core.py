@@ -280,6 +280,24 @@ def check_objective(f: Any) -> None:
         )
 
 
+def check_number(name: str, value: Any, above: float = -np.inf) -> None:
+    """A finite number greater than `above`, or an error that names the argument."""
+    numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not numeric or not np.isfinite(value) or not value > above:
+        wanted = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+
+
+def check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: expected a function of an iterate, got {callback!r}.")
+
+
 def check_sparsity(f: Objective, s: Any) -> int:
     if isinstance(s, bool) or not isinstance(s, int | np.integer):
         raise TypeError(f"s: expected a whole number of features, got {s!r}.")
@@ -336,9 +354,13 @@ Callback: TypeAlias = Callable[[Iterate], Any]
 def run(
     f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
 ) -> Solution:
-    """Drive an algorithm's steps to their end; the answer is the lowest iterate seen."""
+    """Drive an algorithm to its end.
+
+    The answer is the lowest iterate (the last of equals), or simply the last of a complete run.
+    """
     trace: list[Iterate] = []
     best: Iterate | None = None
+    lowest = np.inf
     status = None
     while status is None:
         try:
@@ -347,13 +369,16 @@ def run(
         except StopIteration as end:
             status = end.value
             break
+        if max_iter is not None and len(trace) > max_iter:
+            status = Status.MAX_ITER
+            break
         trace.append(iterate)
-        if best is None or iterate.value <= best.value:
-            best = iterate
+        if iterate.value <= lowest + f.resolution:
+            best, lowest = iterate, min(lowest, iterate.value)
         if callback is not None and callback(iterate):
             status = Status.STOPPED
-        elif max_iter is not None and len(trace) > max_iter:
-            status = Status.MAX_ITER
+    if status is Status.COMPLETE:
+        best = trace[-1]
     assert best is not None
     return solution(best, f.complete(best), status, method, tuple(trace))
 
@@ -407,6 +432,9 @@ def solver(
             **options: Any,
         ) -> Solution:
             check_objective(f)
+            check_callback(callback)
+            if max_iter is not None:
+                check_count("max_iter", max_iter, 0)
             steps = algorithm(f, check_sparsity(f, s), *args, **options)
             return run(f, steps, callback, max_iter, algorithm.__name__)
 

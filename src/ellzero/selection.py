@@ -20,6 +20,8 @@ from ellzero.core import (
     Solution,
     Status,
     blas_threads,
+    check_callback,
+    check_number,
     check_objective,
     check_sparsity,
     magnitudes,
@@ -114,6 +116,7 @@ def path(
     array([1, 4])
     """
     check_objective(f)
+    check_callback(callback)
     wanted = sorted({check_sparsity(f, s) for s in sizes})
     if not wanted:
         raise ValueError("sizes: expected at least one size.")
@@ -126,6 +129,8 @@ def path(
 
 def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solution:
     """The best model found with s features: what a `path` up to s has at s."""
+    check_objective(f)
+    s = check_sparsity(f, s)
     return path(f, range(1, s + 1) if method == "auto" else [s], method, **options)[s]
 
 
@@ -137,8 +142,8 @@ def _searched(
     effort: float = 1.0,
     random_state: Any = 0,
 ) -> Path:
-    if not effort >= 0:
-        raise ValueError(f"effort: expected a non-negative number, got {effort!r}.")
+    if effort != 0:
+        check_number("effort", effort, above=0)
     best: dict[int, Iterate] = {}
     traces: dict[int, list[Iterate]] = {}
     proven: dict[int, bool] = {}

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Iterate, Objective, Status, Steps, magnitudes, solver, swapped
+from ellzero.core import (
+    Iterate,
+    Objective,
+    Status,
+    Steps,
+    check_count,
+    check_number,
+    magnitudes,
+    solver,
+    swapped,
+)
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
@@ -102,6 +112,7 @@ def core_steps(
             note = f"free {i}"
         else:
             S, note = new.support, new.note
+    yield states.minimiser(S, None, x0).noted(note)
     return Status.SEARCH_ENDED
 
 
@@ -121,7 +132,13 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    return np.random.SeedSequence(random_state).entropy  # type: ignore[return-value]
+    try:
+        return np.random.SeedSequence(random_state).entropy  # type: ignore[return-value]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state: expected None, a non-negative integer or a generator, got "
+            f"{random_state!r}."
+        ) from None
 
 
 def child(seed: int, z: int) -> np.random.Generator:
@@ -147,9 +164,15 @@ class Search:
     ):
         if setting not in ("practical", "theoretical"):
             raise ValueError(f"setting: expected 'practical' or 'theoretical', got {setting!r}.")
-        for name, number in (("rho", rho), ("epsilon", epsilon), ("n_runs", n_runs)):
-            if number is not None and not number > 0:
-                raise ValueError(f"{name}: expected a positive number, got {number!r}.")
+        for name, number, above in (
+            ("rho", rho, 0.0),
+            ("epsilon", epsilon, 0.0),
+            ("lower", lower, -np.inf),
+        ):
+            if number is not None:
+                check_number(name, number, above)
+        if n_runs is not None:
+            check_count("n_runs", n_runs, 1)
         self.n, self.s = f.n_features, s
         self.practical = setting == "practical"
         self.seed = seed_of(random_state)
@@ -158,7 +181,7 @@ class Search:
         self.B = f.lower_bound() if lower is None else lower
         self.span = f.minimize(self.x0.support[:0]).value - self.B
         gap = self.x0.value - self.B
-        self.epsilon = max(1e-3 * gap, f.resolution) if epsilon is None else epsilon
+        self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
         self._n_runs = n_runs
         self._runs: dict[int, list[tuple[Window, Iterate]]] = {}
 
@@ -212,6 +235,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
 
     The options are those of `arht`.
     """
+    check_number("opt", opt)
     search = Search(f, s, **options)
     return search.core(opt, search.epsilon, 0, Window())
 
@@ -222,6 +246,7 @@ def arht_robust(f: Objective, s: int, opt: float, **options: Any) -> Steps:
 
     The options are those of `arht`.
     """
+    check_number("opt", opt)
     search = Search(f, s, **options)
     return search.robust(opt, search.epsilon)
 
@@ -248,7 +273,7 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     while b.value - low > epsilon:
         m = (low + b.value) / 2
         x = min(search.robust(m, epsilon / 3), key=lambda x: x.value)
-        if x.value < b.value:
+        if x.value < b.value - f.resolution:
             b = x
             yield b
         if x.value > m + epsilon / 3:

@@ -27,8 +27,9 @@ def els(f: Objective, s: int, *, start: Any = "omp") -> Steps:
         values = f.insertion_values(rest, x, below=x.value)
         values[j] = np.inf
         i = int(np.argmin(values))
-        if values[i] >= x.value - f.resolution:
+        new = f.minimize(swapped(S, j, i), x)
+        if new.value >= x.value - f.resolution:
             break
-        x = f.minimize(swapped(S, j, i), x).noted(f"+{i} -{j}")
+        x = new.noted(f"+{i} -{j}")
         yield x
     return Status.LOCAL_OPTIMUM

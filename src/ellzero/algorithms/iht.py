@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellzero.core import Objective, Status, Steps, magnitudes, solver
+from ellzero.core import Objective, Status, Steps, check_number, magnitudes, solver
 
 
 def hard_threshold(f: Objective, x: np.ndarray, s: int) -> np.ndarray:
@@ -32,10 +32,9 @@ def iht(
     start : a point x; zero by default, as in the pseudo-code.
     tol : the run has reached a fixed point when a step moves x by less than tol·‖x‖.
     """
-    eta = 1.0 / f.smoothness(min(2 * s, f.n_choosable)) if step is None else step
-    if not eta > 0 or not np.isfinite(eta):
-        raise ValueError(f"step: expected a positive number, got {step!r}.")
-    x = hard_threshold(f, f.point(np.zeros(f.n_features) if start is None else start).x, s)
+    eta = 1.0 / (f.smoothness(min(2 * s, f.n_choosable)) or 1.0) if step is None else step
+    check_number("step", eta, above=0)
+    x = hard_threshold(f, _point(f, start), s)
     yield f.at(x, "start")
     while True:
         moved = hard_threshold(f, x - eta * f.gradient(x), s)
@@ -43,3 +42,10 @@ def iht(
             return Status.FIXED_POINT
         x = moved
         yield f.at(x)
+
+
+def _point(f: Objective, start: ArrayLike | None) -> np.ndarray:
+    x = np.zeros(f.n_features) if start is None else np.asarray(start)
+    if x.shape != (f.n_features,) or x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+        raise ValueError(f"start: expected {f.n_features} finite coefficients, got {start!r}.")
+    return f.point(x).x

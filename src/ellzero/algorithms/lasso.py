@@ -26,7 +26,7 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
     solve = l1_solver(f)
     x = np.zeros(f.n_features)
     high = float(magnitudes(f.gradient(x)).max(initial=0.0))
-    low = 0.0
+    low, least = 0.0, 1e-12 * high
     best = f.at(x, "alpha=inf")
     yield best
     while len(best.support) < s and high - low > tol * high:
@@ -38,7 +38,7 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
         high = alpha
         best = f.at(x, f"alpha={alpha:.6g}")
         yield best
-        if alpha < 1e-12:
+        if alpha < least:
             break
     if refit:
         yield f.minimize(best.support, best).noted("refit")

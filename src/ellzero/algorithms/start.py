@@ -38,6 +38,11 @@ def _support(f: Objective, s: int, start: Any) -> np.ndarray:
     if isinstance(start, Iterate | Solution):
         return np.array(start.support)
     array = np.asarray(start)
-    if np.issubdtype(array.dtype, np.floating) and array.size:
-        return f.point(array).support
-    return as_support(start, "start", f.n_features)
+    if array.dtype.kind != "f" or not array.size:
+        return as_support(start, "start", f.n_features)
+    if array.shape[0] != f.n_features or not np.isfinite(array).all():
+        raise ValueError(
+            f"start: a point has {f.n_features} finite coefficients, got shape {array.shape}; "
+            "a support has whole numbers."
+        )
+    return f.point(array).support

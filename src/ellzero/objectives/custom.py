@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize as scipy_minimize
 
-from ellzero.core import Iterate, Objective, Support
+from ellzero.core import Iterate, Objective, Support, check_number
 from ellzero.objectives.newton import newton
 from ellzero.objectives.quadratic import Quadratic
 
@@ -117,7 +117,10 @@ class Custom(Objective):
 
 
 def _checked(name: str, result: Any, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(result, dtype=float)
+    try:
+        array = np.asarray(result, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: the callable must return numbers, got {result!r}.") from None
     if array.shape != shape:
         wanted = f"shape {shape}" if shape else "one number"
         raise ValueError(f"{name}: the callable must return {wanted}, got shape {array.shape}.")
@@ -150,11 +153,13 @@ def from_callables(
     >>> omp(f, 2).support
     array([0, 1])
     """
-    for name, function in (("value", value), ("gradient", gradient)):
-        if not callable(function):
+    for name, function in (("value", value), ("gradient", gradient), ("hessian", hessian)):
+        if not callable(function) and not (name == "hessian" and function is None):
             raise TypeError(f"{name}: expected a function of x, got {function!r}.")
     if not isinstance(n_features, int | np.integer) or n_features < 1:
         raise ValueError(f"n_features: expected a positive whole number, got {n_features!r}.")
+    if smoothness is not None:
+        check_number("smoothness", smoothness, above=0)
     return Custom(value, gradient, int(n_features), hessian, smoothness)
 
 

@@ -15,20 +15,14 @@ BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
 
 class Design:
-    def __init__(self, X: Any, by_column: bool = False):
-        """`by_column` asks for columns that are quick to pick, at the price of a copy of X."""
-        if sparse.issparse(X):
-            X = X.tocsc()
-        else:
-            X = np.asarray(X)
+    def __init__(self, X: Any):
+        X = X.tocsc() if sparse.issparse(X) else as_array(X, "X")
         if X.dtype.kind not in "fiub":
             raise TypeError(
                 f"X: expected numbers, got dtype {X.dtype}; encode text and categories first."
             )
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        if by_column and not sparse.issparse(X):
-            X = np.asfortranarray(X)
         if X.ndim != 2:
             raise ValueError(f"X: expected a table (rows × features), got shape {X.shape}.")
         if min(X.shape) == 0:
@@ -36,6 +30,32 @@ class Design:
         self.X = X
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = sparse.issparse(X)
+
+    def standardised(self, centre: bool) -> tuple[Design, Vector, Vector]:
+        """A copy by columns with entries in [−1, 1]; and the means and scales that were taken out.
+
+        Sparse columns keep their zeros: they are scaled, not centred.
+        """
+        n = self.shape[1]
+        mean, scale = np.zeros(n), np.ones(n)
+        if self.is_sparse:
+            largest = abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
+            scale[largest > 0] = largest[largest > 0]
+            return Design(self.X.multiply(1 / scale).tocsc()), mean, scale
+        Z = np.empty(self.shape, order="F")
+        for j in range(n):
+            column = self.X[:, j].astype(np.float64)
+            if centre:
+                mean[j] = column.mean()
+                mean[j] += (column - mean[j]).mean()
+                column -= mean[j]
+            largest = np.abs(column).max()
+            if largest <= 1e-13 * abs(mean[j]):  # constant, up to the rounding of its mean
+                column[:] = 0.0
+            elif largest > 0:
+                scale[j] = largest
+            Z[:, j] = column / scale[j]
+        return Design(Z), mean, scale
 
     def check_finite(self) -> None:
         """One pass; on bad values, a second one to name the column."""
@@ -93,8 +113,15 @@ class Design:
         return out
 
 
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
+
+
 def check_target(y: Any, m: int) -> NDArray[np.float64]:
-    y = np.asarray(y)
+    y = as_array(y, "y")
     if y.dtype.kind not in "fiub":
         raise TypeError(f"y: expected numbers, got dtype {y.dtype}.")
     if y.shape != (m,):
@@ -108,7 +135,10 @@ def check_target(y: Any, m: int) -> NDArray[np.float64]:
 def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     if sample_weight is None:
         return None
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w = as_array(sample_weight, "sample_weight")
+    if w.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight: expected numbers, got dtype {w.dtype}.")
+    w = w.astype(np.float64)
     if w.shape != (m,):
         raise ValueError(
             f"sample_weight: expected one weight per row, shape ({m},); got {w.shape}."
@@ -123,7 +153,10 @@ def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
 
 
 def check_ridge(ridge: Any, n: int) -> NDArray[np.float64]:
-    d = np.asarray(ridge, dtype=np.float64)
+    d = as_array(ridge, "ridge")
+    if d.dtype.kind not in "fiub":
+        raise TypeError(f"ridge: expected a non-negative number, got {ridge!r}.")
+    d = d.astype(np.float64)
     if d.shape not in ((), (n,)) or not np.isfinite(d).all() or (d < 0).any():
         raise ValueError(f"ridge: expected a non-negative number or {n} of them, got {ridge!r}.")
     return np.broadcast_to(d, (n,)).copy()

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellzero.core import Iterate, Model, Objective, Support, as_support
-from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
-from ellzero.objectives.gram import Gram, LazyGram, gram_inverse, profiled_moments
+from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
+from ellzero.objectives.gram import Gram, LazyGram, gram_inverse, profiled_moments, scaled_ridge
 from ellzero.objectives.least_squares import LARGEST_GRAM
 from ellzero.objectives.losses import LogisticLoss, Loss
 from ellzero.objectives.newton import Minimum, newton, newton_step
@@ -37,14 +37,15 @@ class GeneralizedLinear(Objective):
         forced: ArrayLike = (),
         ridge: ArrayLike = 0.0,
     ):
-        self.design = Design(X, by_column=True)
-        self.design.check_finite()
-        m, n = self.design.shape
+        design = Design(X)
+        design.check_finite()
+        m, n = design.shape
         self.loss = loss
         self.y = check_target(y, m)
         w = check_weight(sample_weight, m)
         self.weight = np.ones(m) if w is None else w
         self.fit_intercept = fit_intercept
+        self.design, self.mean, self.scale = design.standardised(fit_intercept)
         F = as_support(forced, "forced", n)
         self.forced = tuple(F.tolist())
         self.n_features = n
@@ -68,7 +69,7 @@ class GeneralizedLinear(Objective):
         u = np.zeros(A.shape[1])
         if x0 is not None:
             _, here, there = np.intersect1d(S, x0.support, return_indices=True)
-            u[q + here] = x0.coef[there]
+            u[q + here] = (x0.coef * self.scale[x0.support])[there]
             if x0.nuisance is not None:
                 u[:q] = x0.nuisance
         problem = _Restricted(self, A, self._penalty(S))
@@ -79,7 +80,8 @@ class GeneralizedLinear(Objective):
                 newton(problem.value, problem.derivatives, 0 * u, self.tol),
                 key=lambda b: b.value,
             )
-        found = Iterate(S, best.u[q:], best.value, self.n_features, nuisance=best.u[:q])
+        coef = best.u[q:] / self.scale[S]
+        found = Iterate(S, coef, best.value, self.n_features, nuisance=best.u[:q])
         self._seen = found, problem.eta(best.u)
         return found, best, A
 
@@ -88,7 +90,7 @@ class GeneralizedLinear(Objective):
 
     def _gradient(self, point: Iterate) -> Vector:
         q, _ = self._slopes(point)
-        g = self.design.transposed_times(q)
+        g = self.design.transposed_times(q) * self.scale
         g[point.support] += self.ridge[point.support] * point.coef
         g[list(self.forced)] = 0.0
         return g
@@ -105,14 +107,17 @@ class GeneralizedLinear(Objective):
         attained = True
         if x.minimizer:
             x, best, A = self._minimize(x.support, x)
-            attained = not self._escapes(A @ best.step, A @ best.u)
+            free = not self._penalty(x.support).any()
+            attained = not (free and self._separates(A @ best.u)) and not self._escapes(
+                A @ best.step
+            )
         else:
             x = self._profile(x.support, x.coef)
-        full = x.x
+        full, F = x.x, list(self.forced)
         has_intercept = int(self.fit_intercept)
         assert x.nuisance is not None
-        full[list(self.forced)] = x.nuisance[has_intercept:]
-        intercept = float(x.nuisance[0]) if has_intercept else 0.0
+        full[F] = x.nuisance[has_intercept:] / self.scale[F]
+        intercept = float(x.nuisance[0] - self.mean @ full) if has_intercept else 0.0
         return Model(full, intercept, x.value, attained)
 
     # what a Hessian makes possible
@@ -142,7 +147,8 @@ class GeneralizedLinear(Objective):
         """
         S = base.support
         A = np.column_stack([self.N, self.design.columns(S)])
-        u = np.concatenate([base.nuisance, base.coef])
+        u = np.concatenate([base.nuisance, base.coef * self.scale[S]])
+        ridge = scaled_ridge(self.ridge, self.scale)
         penalty = self._penalty(S)
         q, D = self._slopes(base)
         H = (A.T * D) @ A + np.diag(penalty)
@@ -156,13 +162,13 @@ class GeneralizedLinear(Objective):
             X = self.design.columns(block)
             beta = np.column_stack([-newton_step(h, H) for h in (D * X.T) @ A]) if len(u) else 0
             V = X - A @ beta if len(u) else X
-            d = np.einsum("ki,k,ki->i", X, D, V) + self.ridge[block]
+            d = np.einsum("ki,k,ki->i", X, D, V) + ridge[block]
             delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=d > 0)
             moved = q[live, None] + (D[:, None] * V * delta)[live]
             dual = -(w * self.loss.conjugate(moved / w, y)).sum(axis=0)
             if len(u):
                 dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
-            bounds[block] = dual - 0.5 * self.ridge[block] * delta**2 - self.resolution
+            bounds[block] = dual - 0.5 * ridge[block] * delta**2 - self.resolution
         return bounds
 
     def quadratic_model(self, x: Iterate) -> LocalModel:
@@ -187,25 +193,32 @@ class GeneralizedLinear(Objective):
         DN = D[:, None] * self.N
         H = DN.T @ self.N + np.diag(self._penalty(S[:0]))
         model.centre = x
-        model.slope = -gram_inverse(H) @ self.design.transposed_times(DN).T
+        model.slope = -gram_inverse(H) @ self.design.transposed_times(DN).T * self.scale
         return model
 
     # inside
 
     def _gram(self, weight: Vector) -> Gram:
         F = np.array(self.forced, dtype=np.intp)
+        ridge = scaled_ridge(self.ridge, self.scale)
+        gram: Gram
         if self.n_features > LARGEST_GRAM:
-            return LazyGram(self.design, weight, self.fit_intercept, F, self.ridge)
-        stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
-        return profiled_moments(stats, self.fit_intercept, F, self.ridge)[0]
+            gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge)
+        else:
+            stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
+            gram = profiled_moments(stats, self.fit_intercept, F, ridge)[0]
+        gram.scale = gram.scale * self.scale  # back to the units of X
+        return gram
 
     def _penalty(self, S: Support) -> Vector:
-        intercept = np.zeros(int(self.fit_intercept))
-        return np.concatenate([intercept, self.ridge[list(self.forced)], self.ridge[S]])
+        T = np.concatenate([np.array(self.forced, dtype=np.intp), S])
+        return np.concatenate(
+            [np.zeros(int(self.fit_intercept)), scaled_ridge(self.ridge[T], self.scale[T])]
+        )
 
     def _profile(self, S: Support, coef: Vector) -> Iterate:
         """The point with the best intercept and forced coefficients for it."""
-        offset = self.design.columns(S) @ coef
+        offset = self.design.columns(S) @ (coef * self.scale[S])
         problem = _Restricted(self, self.N, self._penalty(S[:0]), offset)
         best = newton(problem.value, problem.derivatives, np.zeros(self.N.shape[1]), self.tol)
         value = best.value + 0.5 * float(self.ridge[S] @ coef**2)
@@ -215,13 +228,18 @@ class GeneralizedLinear(Objective):
         """Weighted first and second derivatives of the losses at the point's predictions."""
         if self._seen is None or self._seen[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
-            eta = self.N @ full.nuisance + self.design.columns(full.support) @ full.coef
+            T = full.support
+            eta = self.N @ full.nuisance + self.design.columns(T) @ (full.coef * self.scale[T])
             self._seen = point, eta
         _, first, second = self.loss.evaluate(self._seen[1], self.y)
         return self.weight * first, self.weight * second
 
-    def _escapes(self, direction: Vector, eta: Vector) -> bool:
-        """Does a step of this direction lower every loss, for ever?"""
+    def _separates(self, eta: Vector) -> bool:
+        """Do these predictions, scaled up, lower every loss for ever?"""
+        return False
+
+    def _escapes(self, step: Vector) -> bool:
+        """Does this change of the predictions, made again and again, lower the losses for ever?"""
         return False
 
 
@@ -293,15 +311,22 @@ class Logistic(GeneralizedLinear):
             ridge=ridge,
         )
 
-    def _escapes(self, direction: Vector, eta: Vector) -> bool:
-        """The classes are (quasi-)separable: Newton still moves far, and to no row's harm."""
-        live = self.weight > 0
-        margin = np.where(self.y > 0, direction, -direction)[live]
-        return bool(margin.max(initial=0.0) > 0.1 and margin.min() > -1e-6 * margin.max())
+    def _separates(self, eta: Vector) -> bool:
+        return bool(self._margins(eta).min() > 0)
+
+    def _escapes(self, step: Vector) -> bool:
+        """The classes are quasi-separable: Newton still moves far, and to no row's harm."""
+        margins = self._margins(step)
+        return bool(margins.max() > 0.1 and margins.min() > -1e-6 * margins.max())
+
+    def _margins(self, eta: Vector) -> Vector:
+        return np.where(self.y > 0, eta, -eta)[self.weight > 0]
 
 
 def _binary(y: Any) -> Any:
-    y = np.asarray(y)
+    y = as_array(y, "y")
+    if y.dtype.kind == "O":
+        raise TypeError("y: expected two classes coded as 0 and 1 or as -1 and 1, got objects.")
     labels = np.unique(y[~np.isnan(y)] if y.dtype.kind == "f" else y).tolist()
     if set(labels) <= {0, 1}:
         return y

@@ -23,6 +23,13 @@ Vector = NDArray[np.float64]
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
 
+
+def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
+    """The ridge on the unit scale; beyond 1e30 a coefficient is zero whatever the number."""
+    with np.errstate(over="ignore"):
+        return np.minimum(ridge / scale / scale, 1e30)
+
+
 DEPENDENT = 1e-11
 """A column of unit norm is dependent on others when less than this is left of its squared norm."""
 
@@ -70,7 +77,8 @@ class LazyGram:
         left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
         zero = (left <= 1e-12 * norms2) | (norms2 <= CONSTANT * total * self.mean**2)
         zero[F] = True
-        self.scale = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
+        self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
+        self.scale = self._norm
         self.diagonal = (~zero).astype(float)
         self._slot: dict[int, int] = {}
         self._store = np.empty((0, n))
@@ -83,7 +91,7 @@ class LazyGram:
         """XᵀMV on the unit scale of the columns, for the centred columns V."""
         wV = V * self.weight[:, None]
         wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        out = self._times(wV) / self.scale[:, None]
+        out = self._times(wV) / self._norm[:, None]
         out[self.diagonal == 0] = 0.0
         return out
 
@@ -91,7 +99,7 @@ class LazyGram:
         missing = [j for j in S.tolist() if j not in self._slot]
         if missing:
             columns = self.design.columns(np.array(missing)) - self.mean[missing]
-            new = self.inner(columns / self.scale[missing]).T
+            new = self.inner(columns / self._norm[missing]).T
             new[self.diagonal[missing] == 0] = 0.0
             new[np.arange(len(missing)), missing] = self.diagonal[missing]
             self._append(missing, new)

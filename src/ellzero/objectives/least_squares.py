@@ -10,9 +10,15 @@ from scipy.linalg import lapack, lstsq
 
 from ellzero.core import Iterate, Model, as_support
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
-from ellzero.objectives.gram import DenseGram, LazyGram, gram_inverse, profiled_moments
+from ellzero.objectives.gram import (
+    DenseGram,
+    LazyGram,
+    gram_inverse,
+    profiled_moments,
+    scaled_ridge,
+)
 from ellzero.objectives.quadratic import Quadratic
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.statistics import Statistics, check_squarable
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -73,6 +79,8 @@ class LeastSquares(Quadratic):
         ridge: ArrayLike = 0.0,
     ) -> LeastSquares:
         """The same objective where only the statistics of the data are at hand."""
+        if not isinstance(stats, Statistics):
+            raise TypeError(f"stats: expected Statistics, got {type(stats).__name__}.")
         self = cls.__new__(cls)
         self._set_statistics(stats, fit_intercept, forced, ridge)
         self._data = None
@@ -94,6 +102,8 @@ class LeastSquares(Quadratic):
         m, n = design.shape
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         weight = np.ones(m) if w is None else w
+        with np.errstate(over="ignore", invalid="ignore"):
+            check_squarable(design.squared_norms(weight, np.zeros(n)), float(weight @ y**2))
         gram = LazyGram(design, weight, fit_intercept, F, ridge)
         t = y - np.average(y, weights=w) if fit_intercept else y
         on_forced = gram.N.T @ (weight * t)
@@ -103,7 +113,7 @@ class LeastSquares(Quadratic):
         self.fit_intercept = fit_intercept
 
     def lower_bound(self) -> float:
-        return max(super().lower_bound(), 0.0)
+        return max(super().lower_bound(), 0.0) if isinstance(self.gram, DenseGram) else 0.0
 
     def complete(self, x: Iterate) -> Model:
         F = np.array(self.forced, dtype=np.intp)
@@ -114,7 +124,8 @@ class LeastSquares(Quadratic):
         A, t = design.columns(T), y
         mean, mean_y = np.zeros(len(T)), 0.0
         if self.fit_intercept:
-            mean, mean_y = np.average(A, axis=0, weights=w), np.average(y, weights=w)
+            share = np.full(len(y), 1 / len(y)) if w is None else w / w.sum()
+            mean, mean_y = share @ A, float(share @ y)
             A, t = A - mean, y - mean_y
         if w is not None:
             root = np.sqrt(w)
@@ -173,7 +184,7 @@ def _ridge_regression(A: Matrix, t: Vector, ridge: Vector) -> Vector:
     scale = np.linalg.norm(A, axis=0)
     scale[scale == 0] = 1.0
     A = A / scale
-    penalty = ridge / scale**2
+    penalty = scaled_ridge(ridge, scale)
     factor, info = lapack.dpotrf(A.T @ A + np.diag(penalty), lower=1)
     if info == 0 and factor.diagonal().min() > 1e-4:
         u = np.zeros(A.shape[1])
@@ -181,6 +192,6 @@ def _ridge_regression(A: Matrix, t: Vector, ridge: Vector) -> Vector:
             u += lapack.dpotrs(factor, A.T @ (t - A @ u) - penalty * u, lower=1)[0]
         return u / scale
     if ridge.any():
-        A = np.vstack([A, np.diag(np.sqrt(ridge) / scale)])
+        A = np.vstack([A, np.diag(np.sqrt(penalty))])
         t = np.concatenate([t, np.zeros(len(ridge))])
     return lstsq(A, t, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0] / scale

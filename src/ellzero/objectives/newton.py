@@ -13,6 +13,10 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
+LONGEST = 1e3
+"""A step changes no coordinate by more than this many times the largest of them."""
+
+
 class Minimum(NamedTuple):
     u: Vector
     value: float
@@ -36,6 +40,9 @@ def newton(
     for _ in range(max_iter if len(u) else 0):
         gradient, hessian = derivatives(u)
         step = newton_step(gradient, hessian)
+        longest = LONGEST * (1 + np.abs(u).max())
+        if np.abs(step).max() > longest:
+            step *= longest / np.abs(step).max()
         promised = float(-gradient @ step)
         length = 1.0
         while True:
@@ -54,7 +61,11 @@ def newton(
 
 def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
     """−H⁻¹g on the unit-diagonal scale of H, with just enough damping to be solvable."""
-    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+    diagonal = hessian.diagonal()
+    top = diagonal.max()
+    if top < 1e-250:  # all losses are saturated: nothing is left to gain
+        return np.zeros_like(gradient)
+    scale = np.sqrt(np.maximum(diagonal, 1e-20 * top))
     H = hessian / scale / scale[:, None]
     g = gradient / scale
     damping = 0.0

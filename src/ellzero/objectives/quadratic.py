@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.core import Iterate, Objective, Support
-from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram
+from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -51,8 +51,8 @@ class Quadratic(Objective):
         ridge: ArrayLike = 0.0,
         forced: tuple[int, ...] = (),
     ):
-        self.gram: Gram = gram if hasattr(gram, "rows") else DenseGram(np.asarray(gram, float))
         b = np.asarray(b, dtype=float)
+        self.gram: Gram = gram if hasattr(gram, "rows") else DenseGram(_checked_matrix(gram, b))
         self.n_features = len(b)
         self.forced = forced
         self.ridge = np.broadcast_to(np.asarray(ridge, float), b.shape).copy()
@@ -60,7 +60,7 @@ class Quadratic(Objective):
         self.unit = np.sqrt(2.0 * abs(constant)) or 1.0
         self.c = np.where(self.gram.diagonal > 0, b / self.scale / self.unit, 0.0)
         self.half = constant / self.unit / self.unit  # ½ for least squares
-        self.resolution = 1e-14 * self.unit**2
+        self.resolution = 1e-12 * self.unit**2
         self._last: tuple[bytes, Vector, Tableau] | None = None
         if isinstance(self.gram, DenseGram) and self.n_features <= SMALL:
             self.blas_threads = 1
@@ -105,11 +105,6 @@ class Quadratic(Objective):
             n = self.n_features
             bound = min(bound, eigvalsh(full, subset_by_index=[n - 1, n - 1])[0] * (1 + 1e-12))
         return float(bound)
-
-    def lower_bound(self) -> float:
-        if isinstance(self.gram, DenseGram):
-            return super().lower_bound()
-        return min(0.0, self.half * self.unit**2)
 
     # closed forms
 
@@ -173,7 +168,7 @@ class Quadratic(Objective):
             return None
         choosable = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
         subsets = np.array(list(combinations(choosable.tolist(), k)), dtype=np.intp)
-        A = self.gram.matrix + np.diag(self.ridge / self.scale**2)
+        A = self.gram.matrix + np.diag(scaled_ridge(self.ridge, self.scale))
         blocks, c = A[subsets[:, :, None], subsets[:, None, :]], self.c[subsets]
         inverses = np.linalg.pinv(blocks, rcond=DEPENDENT, hermitian=True)
         explained = np.einsum("ni,nij,nj->n", c, inverses, c)
@@ -203,7 +198,7 @@ class Quadratic(Objective):
         x = usable @ c
         W = usable @ rows
         inside = np.einsum("ij,ij->j", rows, W)
-        left = self.gram.diagonal + self.ridge / self.scale**2 - inside
+        left = self.gram.diagonal + scaled_ridge(self.ridge, self.scale) - inside
         value = float(self.half - 0.5 * c @ x)
         t = Tableau(x, value, inverse, W, self.c - x @ rows, inside, left)
         self._last = key, self.ridge, t
@@ -211,7 +206,7 @@ class Quadratic(Objective):
 
     def _block(self, S: Support, rows: Matrix) -> Matrix:
         block = rows[:, S]
-        block[np.diag_indices(len(S))] += self.ridge[S] / self.scale[S] ** 2
+        block[np.diag_indices(len(S))] += scaled_ridge(self.ridge[S], self.scale[S])
         return block
 
     def _solve(self, A: Matrix, c: Vector) -> Vector:
@@ -220,6 +215,20 @@ class Quadratic(Objective):
         if factor is None:
             return _pseudo_inverse(A) @ c
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
+
+
+def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
+    G = np.asarray(G, dtype=float)
+    if b.ndim != 1 or G.shape != (len(b), len(b)):
+        raise ValueError(f"gram, b: expected shapes (n, n) and (n,), got {G.shape} and {b.shape}.")
+    if not (np.isfinite(G).all() and np.isfinite(b).all()):
+        raise ValueError("gram, b: contain NaN or infinite values.")
+    size = np.abs(G).max(initial=0.0)
+    if np.abs(G - G.T).max(initial=0.0) > 1e-10 * size:
+        raise ValueError("gram: is not symmetric.")
+    if eigvalsh(G, subset_by_index=[0, 0])[0] < -1e-8 * size:
+        raise ValueError("gram: is not positive semidefinite, so f is not convex.")
+    return G
 
 
 def _independent(left: Matrix) -> Matrix:

@@ -35,11 +35,12 @@ class Statistics:
         m = design.shape[0]
         y = check_target(y, m)
         w = check_weight(sample_weight, m)
-        stats = _sparse_moments(design, y, w) if design.is_sparse else _moments(design, y, w, None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = _sparse_moments if design.is_sparse else _moments
+            stats = moments(design, y, w)
         if not np.isfinite(stats.xx).all():
             design.raise_if_not_finite()
-            j = int(np.argmax(~np.isfinite(np.diag(stats.xx))))
-            raise ValueError(f"X: column {j} is too large to square in float64; rescale it.")
+        check_squarable(stats.xx.diagonal(), stats.yy)
         return stats
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -69,6 +70,15 @@ class Statistics:
         return f"Statistics({self.n_rows} rows, {len(self.mean)} features, weight {self.weight:g})"
 
 
+def check_squarable(norms2: Any, yy: float) -> None:
+    """Squares that overflow: say of which column."""
+    if not np.isfinite(norms2).all():
+        j = int(np.argmin(np.isfinite(norms2)))
+        raise ValueError(f"X: column {j} is too large to square in float64; rescale it.")
+    if not np.isfinite(yy):
+        raise ValueError("y: is too large to square in float64; rescale it.")
+
+
 def _centred(n_rows: int, weight: float, shift: Any, shift_y: float, raw: tuple) -> Statistics:
     """Statistics from moments about a shift: sums of 1, x, y; products xx, xy, yy."""
     sum_x, sum_y, xx, xy, yy = raw
@@ -92,7 +102,7 @@ def _cancelled(stats: Statistics, raw_diagonal: Any, raw_yy: float) -> bool:
     )
 
 
-def _moments(design: Design, y: Any, w: Any, shift: Any) -> Statistics:
+def _moments(design: Design, y: Any, w: Any, shift: Any = None) -> Statistics:
     """One pass over row blocks; again about the means found if cancellation shows."""
     m, n = design.shape
     first = shift is None

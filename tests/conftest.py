@@ -1,0 +1,31 @@
+"""Fixtures for every test file."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellzero.objectives import glm, least_squares
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def lazy_gram(monkeypatch):
+    """Treat every problem as too wide for a Gram matrix."""
+    for module in (least_squares, glm):
+        monkeypatch.setattr(module, "LARGEST_GRAM", 0)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder of real data sets: $ELLZERO_DATA, or shared/data beside the checkout."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("ELLZERO_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} is not there (set ELLZERO_DATA to their folder)")
+    return folder

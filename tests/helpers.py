@@ -1,0 +1,107 @@
+"""What several test files share: the fast objective of a literal problem, and how runs compare."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+
+import ellzero as lz
+from ellzero import LeastSquares, Logistic
+from reference import Problem
+
+METHODS: dict[str, Callable[..., lz.Solution]] = {
+    "omp": lz.omp,
+    "ompr": lz.ompr,
+    "els": lz.els,
+    "exchange": lz.exchange,
+    "iht": lz.iht,
+    "lasso": lz.lasso,
+    "arht": lambda f, s, **options: lz.arht(f, s, **{"n_runs": 3, "random_state": 0, **options}),
+}
+
+FORMATS: dict[str, Callable[[np.ndarray], Any]] = {
+    "dense": np.asarray,
+    "csr": sparse.csr_matrix,
+    "csc": sparse.csc_array,
+    "float32": np.float32,
+}
+
+
+def objective_of(problem: Problem, form: str = "dense") -> lz.Objective:
+    """The fast objective of a literal problem."""
+    objective = LeastSquares if problem.loss == "squares" else Logistic
+    return objective(
+        FORMATS[form](problem.X),
+        problem.y,
+        sample_weight=problem.sample_weight,
+        fit_intercept=problem.fit_intercept,
+        forced=sorted(problem.forced),
+        ridge=problem.ridge,
+    )
+
+
+def hessian_of(problem: Problem, x: np.ndarray) -> np.ndarray:
+    """Second derivatives of the profiled f at x, written down: a Schur complement."""
+    fit = problem.profile(x)
+    t = problem.X @ fit.x + fit.intercept
+    second = np.ones(problem.m) if problem.loss == "squares" else expit(t) * expit(-t)
+    F = sorted(problem.forced)
+    ones = np.ones((problem.m, int(problem.fit_intercept)))
+    N = np.hstack([ones, problem.X[:, F]])
+    D = (problem.sample_weight * second)[:, None]
+    H = problem.X.T @ (D * problem.X) + problem.ridge * np.eye(problem.n)
+    if N.shape[1]:
+        own = np.array([0.0] * ones.shape[1] + [problem.ridge] * len(F))
+        cross = N.T @ (D * problem.X)
+        cross[ones.shape[1] :, F] += problem.ridge * np.eye(len(F))
+        H = H - cross.T @ np.linalg.solve(N.T @ (D * N) + np.diag(own), cross)
+    H[F], H[:, F] = 0.0, 0.0
+    return H
+
+
+def largest_eigenvalue(H: np.ndarray, k: int) -> float:
+    """ρ_k⁺ of a matrix, by trying every k × k block."""
+    blocks = (H[np.ix_(S, S)] for S in combinations(range(len(H)), k))
+    return max(np.linalg.eigvalsh(block)[-1] for block in blocks)
+
+
+def supports(solution: lz.Solution) -> list[set[int]]:
+    return [set(step.support.tolist()) for step in solution.trace]
+
+
+def values(solution: lz.Solution) -> list[float]:
+    return [step.value for step in solution.trace]
+
+
+def assert_falls(run: list[float], slack: float = 0.0) -> None:
+    assert (np.diff(run) <= slack).all(), run
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Fail, rather than hang, where the code under test might loop for ever."""
+
+    def give_up(*_: Any) -> None:
+        raise TimeoutError
+
+    if os.name != "posix":
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    except TimeoutError:
+        pytest.fail(f"still running after {seconds} s", pytrace=False)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,236 @@
+"""ARHT: its promises, its two settings, and the instance on which OMPR fails and it does not."""
+
+from math import ceil, log
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ellzero as lz
+import reference
+from ellzero import LeastSquares, Quadratic, Status
+from ellzero.algorithms.arht import sample
+from helpers import assert_falls, at_most, objective_of, supports, values
+from reference import random_problem
+
+SETTINGS = ("practical", "theoretical")
+
+
+@pytest.fixture(params=["squares", "logistic"])
+def f(request):
+    return objective_of(random_problem(8, request.param, "correlated", fit_intercept=True))
+
+
+def trace_of(solution):
+    return [(*step.support.tolist(), step.note, step.value) for step in solution.trace]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("start", ["omp", "first", [5, 6, 7]])
+def test_is_never_worse_than_its_start(f, setting, start):
+    found = lz.arht(f, 3, start=start, setting=setting, n_runs=3, random_state=0)
+    at_start = lz.ompr(f, 3, start=start, max_iter=None).trace[0]
+    assert supports(found)[0] == set(at_start.support.tolist())
+    assert found.value <= at_start.value * (1 + 1e-12)
+    assert_falls(values(found))
+    assert found.status is Status.SEARCH_ENDED
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_good_start_is_kept(f, setting):
+    best = lz.exchange(f, 3)
+    found = lz.arht(f, 3, start=best, setting=setting, n_runs=3, random_state=0)
+    assert found.value <= best.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("method", [lz.arht_core, lz.arht_robust, lz.arht])
+def test_same_seed_same_trace(f, method):
+    target = () if method is lz.arht else (f.lower_bound(),)
+    first, second, other = (
+        method(f, 3, *target, start="first", random_state=seed, n_runs=4) for seed in (5, 5, 6)
+    )
+    assert trace_of(first) == trace_of(second)
+    if method is lz.arht_core:
+        assert trace_of(first) != trace_of(other)
+
+
+def test_random_state_may_be_a_generator(f):
+    for make in (np.random.default_rng, np.random.RandomState):
+        a, b = (
+            lz.arht_core(f, 3, f.lower_bound(), start="first", random_state=make(3))
+            for _ in range(2)
+        )
+        assert trace_of(a) == trace_of(b)
+
+
+def test_without_random_state_it_still_runs(f):
+    assert lz.arht(f, 3, n_runs=2).value <= lz.omp(f, 3).value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squares", "logistic"])
+def test_restart_z_is_the_literal_run_with_child_z_of_the_seed(loss):
+    """So it hangs neither on the order of restarts nor on what is remembered from others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 25)) + 1.5 * rng.normal(size=(60, 1))
+    signal = X[:, :6] @ rng.choice([-1, 1], 6)
+    noisy = signal + rng.normal(size=60)
+    y = noisy if loss == "squares" else rng.random(60) < 1 / (1 + np.exp(-0.4 * signal))
+    problem = reference.Problem(X, y, loss, ridge=0.1)
+    f = objective_of(problem)
+    S, opt = range(19, 25), f.lower_bound()
+    runs = lz.arht_robust(f, 6, opt, start=list(S), random_state=1, n_runs=6).trace
+    assert len({x.value for x in runs}) > 2
+    for z in reversed(range(6)):
+        rng = np.random.default_rng(np.random.SeedSequence(1, spawn_key=(z,)))
+        steps = reference.arht_core(problem, 6, opt, f.smoothness(2), S, rng)
+        best = min(steps, key=lambda step: step.value)
+        assert set(runs[z].support.tolist()) == best.support
+
+
+def test_a_first_run_is_the_core_run(f):
+    opt = f.lower_bound()
+    core = lz.arht_core(f, 3, opt, start="first", random_state=9)
+    robust = lz.arht_robust(f, 3, opt, start="first", random_state=9, n_runs=1)
+    assert robust.value == core.value
+    assert robust.support.tolist() == core.support.tolist()
+
+
+def test_more_runs_are_never_worse(f):
+    opt = f.lower_bound()
+    runs = [lz.arht_robust(f, 3, opt, start="first", random_state=9, n_runs=k) for k in (1, 4, 9)]
+    assert_falls([run.value for run in runs])
+    assert [len(run.trace) for run in runs] == [1, 4, 9]
+
+
+def test_runs_end_at_the_target(f):
+    reached = lz.arht(f, 3, start="first", random_state=0).value
+    for method in (lz.arht_core, lz.arht_robust):
+        found = method(f, 3, 1.5 * reached, start="first", random_state=0)
+        assert found.status is Status.TARGET_REACHED
+        assert found.value <= 1.5 * reached
+
+
+def test_practical_runs_20_times_and_stops_when_half_is_free(f):
+    opt = f.lower_bound()
+    assert len(lz.arht_robust(f, 4, opt, start="first", random_state=0).trace) == 20
+    for seed in range(20):
+        steps = lz.arht_core(f, 4, opt, start="first", random_state=seed).trace
+        freed = {int(step.note.split()[1]) for step in steps if step.note.startswith("free")}
+        assert len(freed & set(steps[-1].support.tolist())) == 2
+
+
+def test_theoretical_runs_are_as_many_as_the_theorem_says(f):
+    B = f.lower_bound()
+    span = log((f.value(np.zeros(f.n_features)) - B) / 0.01)
+    found = lz.arht_robust(f, 3, B - 1, setting="theoretical", epsilon=0.01, random_state=0)
+    assert len(found.trace) == ceil(5 * log(6 * f.n_features * span))
+
+
+def test_a_theoretical_run_goes_on_until_all_of_the_support_is_free(f):
+    found = lz.arht_core(
+        f, 3, f.lower_bound() - 1, setting="theoretical", epsilon=1e-9, random_state=0
+    )
+    freed = {int(step.note.split()[1]) for step in found.trace if step.note.startswith("free")}
+    assert freed >= set(found.trace[-1].support.tolist())
+
+
+def test_a_theoretical_run_has_all_its_steps():
+    """T = 2s log((f(0) − B)/ε) = 4 steps from x⁰ to x⁴: here two swaps, then two are set free."""
+    f = Quadratic(np.eye(4), [0.1, 0.1, 2.0, 1.0], 2.51)
+    found = lz.arht_core(
+        f, 2, 0.0, start="first", setting="theoretical", rho=1e-6, epsilon=2.51 / np.e, lower=0.0
+    )
+    assert [step.note.split()[0][0] for step in found.trace] == ["s", "+", "+", "f", "f"]
+
+
+def test_rho_is_the_certified_smoothness_unless_given(f):
+    options = {"start": "first", "random_state": 0}
+    default, certified, small = (
+        lz.arht_core(f, 3, f.lower_bound(), **options, **rho)
+        for rho in ({}, {"rho": f.smoothness(2)}, {"rho": 1e-3})
+    )
+    assert trace_of(default) == trace_of(certified)
+    assert trace_of(default) != trace_of(small)
+
+
+def test_the_same_state_is_not_computed_twice():
+    asked = []
+
+    class Counting(LeastSquares):
+        def minimize(self, support, x0=None):
+            asked.append((*np.sort(support).tolist(), self.ridge.tobytes()))
+            return super().minimize(support, x0)
+
+    problem = random_problem(8, kind="correlated")
+    lz.arht(Counting(problem.X, problem.y), 3, start="first", random_state=0)
+    regularised = [key for key in asked if any(key[-1])]
+    assert len(regularised) > 3
+    assert len(regularised) == len(set(regularised))
+
+
+def test_sampling_is_proportional_to_the_square(rng):
+    f = Quadratic(np.eye(3), [1.0, 2.0, 3.0], 7.0)
+    x = f.minimize([0, 1, 2])
+    drawn = np.bincount([sample(x, frozenset(), rng) for _ in range(14_000)])
+    assert_allclose(drawn / 14_000, np.array([1, 4, 9]) / 14, atol=0.02)
+    without = {sample(x, frozenset({2}), rng) for _ in range(100)}
+    assert without == {0, 1}
+    assert sample(x, frozenset({0, 1, 2}), rng) is None
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-20])
+def test_a_tiny_epsilon_ends(epsilon):
+    f = objective_of(random_problem(8))
+    with at_most(5):
+        found = lz.arht(f, 3, epsilon=epsilon, n_runs=1, random_state=0)
+    assert found.value <= lz.omp(f, 3).value
+
+
+def test_a_lower_bound_above_everything_ends_at_once(f):
+    found = lz.arht(f, 3, lower=1e9, random_state=0)
+    assert len(found.trace) == 1
+
+
+# Lower bound of the paper: OMPR needs sparsity Ω(s*κ²)
+
+
+def hard_for_ompr(s_star, kappa, delta=1e-3):
+    """f(x) = ½‖Ax − b‖² with diagonal A; a start S⁰ ⊂ I₃ of s*κ²/2 features; f(x*).
+
+    The target is the minimiser on I₁, x*_i = b_i / A_ii = κ√(1 − 4δ), with value s*κ²(1 − δ).
+    """
+    sizes = s_star * kappa ** np.arange(3)
+    A = np.repeat([1.0, np.sqrt(kappa), 1.0], sizes)
+    b = np.repeat([kappa * np.sqrt(1 - 4 * delta), np.sqrt(kappa * (1 - 2 * delta)), 1.0], sizes)
+    I_3 = np.arange(sizes[:2].sum(), sizes.sum())
+    f = Quadratic(np.diag(A**2), A * b, 0.5 * b @ b)
+    target = f.minimize(np.arange(s_star)).value
+    assert_allclose(target, s_star * kappa**2 * (1 - delta))
+    return f, I_3[: s_star * kappa**2 // 2], target
+
+
+@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 6), (1, 10), (3, 8)])
+def test_ompr_stays_far_above_the_target(s_star, kappa):
+    delta = 1e-3
+    f, S0, target = hard_for_ompr(s_star, kappa, delta)
+    assert_allclose(f.minimize(S0).value, s_star * kappa**2 * (5 / 4 - 3 * delta))
+    found = lz.ompr(f, len(S0), start=S0)
+    stuck = s_star * kappa**2 * (5 / 4 - 3 * delta) - 0.5 * (kappa * (1 - 2 * delta) - 1)
+    assert_allclose(found.value, stuck)
+    assert found.value - target >= 0.15 * s_star * kappa**2
+    in_2 = [j for j in found.support if s_star <= j < s_star * (1 + kappa)]
+    assert len(in_2) == 1
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("rho", [None, 1.0])
+@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 4), (1, 8)])
+def test_arht_from_the_same_start_reaches_the_target(s_star, kappa, setting, rho):
+    f, S0, target = hard_for_ompr(s_star, kappa)
+    epsilon = 1e-2 * target
+    for seed in range(2):
+        found = lz.arht(
+            f, len(S0), start=S0, setting=setting, rho=rho, epsilon=epsilon, random_state=seed
+        )
+        assert len(found.support) <= len(S0)
+        assert found.value <= target + epsilon

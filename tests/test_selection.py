@@ -1,0 +1,116 @@
+"""`path` and `solve`: one problem at many sizes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ellzero as lz
+import reference
+from ellzero import Status
+from helpers import METHODS, assert_falls, objective_of
+from reference import random_problem
+
+SIZES = range(1, 6)
+
+
+@pytest.fixture(params=["squares", "logistic"])
+def problem(request):
+    return random_problem(9, request.param, "equicorrelated", fit_intercept=True, forced=(1,))
+
+
+@pytest.fixture
+def f(problem):
+    return objective_of(problem)
+
+
+def test_a_path_holds_every_size(f, problem):
+    path = lz.path(f, [4, 1, 2, 2])
+    assert list(path) == [1, 2, 4]
+    assert len(path) == 3
+    for s, found in path.items():
+        assert len(found.support) <= s
+        assert 1 not in found.support
+        assert_allclose(found.value, problem.fit(found.support).value, rtol=1e-8)
+    with pytest.raises(KeyError, match="no solution of size 3"):
+        path[3]
+
+
+def test_values_fall_with_size(f):
+    assert_falls([found.value for found in lz.path(f, SIZES).values()])
+
+
+def test_is_no_worse_than_the_local_searches(f):
+    path = lz.path(f, SIZES)
+    for s in SIZES:
+        for name in ("omp", "ompr"):
+            assert path[s].value <= METHODS[name](f, s).value * (1 + 1e-9)
+
+
+def test_what_is_called_optimal_is(f, problem):
+    for s, found in lz.path(f, range(1, 4)).items():
+        best = reference.best_subset(problem, s).value
+        assert found.value >= best * (1 - 1e-9)
+        if found.status is Status.OPTIMAL:
+            assert_allclose(found.value, best, rtol=1e-8)
+
+
+def test_one_size_alone_is_that_size_of_a_path(f):
+    path = lz.path(f, SIZES)
+    for s in SIZES:
+        alone = lz.solve(f, s)
+        assert alone.support.tolist() == path[s].support.tolist()
+        assert_allclose(alone.value, path[s].value, rtol=1e-12)
+
+
+def test_same_seed_same_path(f):
+    a, b = (lz.path(f, SIZES, random_state=3) for _ in range(2))
+    assert repr(a) == repr(b)
+
+
+@pytest.mark.parametrize("method", ["omp", "ompr", "els", "exchange", "lasso"])
+def test_a_method_on_a_path_is_the_method(f, method):
+    path = lz.path(f, SIZES, method=method)
+    for s in SIZES:
+        alone = METHODS[method](f, s)
+        assert path[s].support.tolist() == alone.support.tolist()
+        assert_allclose(path[s].value, alone.value, rtol=1e-9)
+        assert lz.solve(f, s, method=method).support.tolist() == alone.support.tolist()
+
+
+def test_a_callback_ends_the_search(f):
+    seen = []
+    path = lz.path(f, SIZES, callback=lambda x: seen.append(x) or len(seen) == 3)
+    assert len(seen) == 3
+    assert list(path) == list(SIZES)
+    assert all(len(found.support) <= s for s, found in path.items())
+    assert_falls([found.value for found in path.values()])
+
+
+def test_repr_and_frame_show_the_path(f):
+    pytest.importorskip("pandas")
+    path = lz.path(f, [1, 2])
+    assert repr(path).startswith("Path of 2 sizes")
+    assert len(repr(path).splitlines()) == 4
+    names = [f"x{j}" for j in range(f.n_features)]
+    frame = path.to_frame(names)
+    assert frame["s"].tolist() == [1, 2, 2]
+    assert frame["feature"][0] == f"x{path[1].support[0]}"
+    assert_allclose(
+        frame["coefficient"], [*path[1].x[path[1].support], *path[2].x[path[2].support]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "match"), [([], "sizes: "), ([0], "s: "), ([1, 99], "s: "), ([1.5], "s: ")]
+)
+def test_bad_sizes(f, sizes, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        lz.path(f, sizes)
+
+
+def test_more_effort_is_never_worse(rng):
+    X = rng.normal(size=(80, 40)) + 1.5 * rng.normal(size=(80, 1))
+    f = lz.LeastSquares(X, X[:, :8] @ np.tile([1.0, -1.0], 4) + rng.normal(size=80))
+    little, much = (lz.path(f, range(1, 11), effort=effort) for effort in (0, 3))
+    for s in little:
+        assert much[s].value <= little[s].value * (1 + 1e-12)
