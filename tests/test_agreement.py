@@ -230,11 +230,11 @@ def test_lasso_meets_its_optimality_conditions(loss, seed):
 
 
 @pytest.mark.parametrize("loss", ["squares", "logistic"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_lasso_has_s_features_or_says_so_and_is_refit(loss, seed):
     p = random_problem(seed, loss)
     f = objective_of(p)
-    for s in range(1, p.n + 1):
+    for s in (1, 2, 4, p.n):
         found = lz.lasso(f, s)
         exact = len(found.support) == s
         assert found.status is (Status.COMPLETE if exact else Status.FEWER_FEATURES)

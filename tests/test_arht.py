@@ -224,7 +224,7 @@ def test_ompr_stays_far_above_the_target(s_star, kappa):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("rho", [None, 1.0])
-@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 4), (1, 8)])
+@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 4), (1, 6)])
 def test_arht_from_the_same_start_reaches_the_target(s_star, kappa, setting, rho):
     f, S0, target = hard_for_ompr(s_star, kappa)
     epsilon = 1e-2 * target

@@ -146,6 +146,8 @@ class Objective(ABC):
     forced: tuple[int, ...] = ()
     resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
+    breadth: int = 1
+    """How many supports of each size a search can afford to pursue."""
     blas_threads: int | None = None
     """How many BLAS threads help; None leaves that to the user's settings."""
 
@@ -247,6 +249,10 @@ class Objective(ABC):
         values[:, S] = np.inf
         j, i = divmod(int(np.argmin(values)), self.n_features)
         return int(S[j]), i, float(values[j, i])
+
+    def best_pair_insertion(self, S: Support) -> tuple[int, int, float] | None:
+        """The two features that lower f most by entering together: (i, j, value), if f can tell."""
+        return None
 
     def lower_bound(self) -> float:
         """A number below which f never goes: its minimum, where that can be had."""

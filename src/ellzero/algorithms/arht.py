@@ -102,7 +102,9 @@ def core_steps(
             return Status.COMPLETE
         x = states.minimiser(S, U, fit)
         new = states.swap(S, U, x)
-        if window.below(opt, x.value - s / factor * (x.value - new.value)):  # line 19
+        progress = x.value - new.value
+        rounding = progress <= states.f.resolution
+        if rounding or window.below(opt, x.value - s / factor * progress):  # line 19
             if half_stop and 2 * len(U.intersection(S.tolist())) >= s:
                 return Status.SEARCH_ENDED
             i = sample(x, U, rng)

@@ -24,6 +24,12 @@ from ellzero.core import Iterate, Objective, Support, magnitudes, swapped
 TRIALS = 3
 """How many of the neighbours that a model ranks first are tried on f itself."""
 
+REFILL = 20
+"""A rebuilt support draws among this many of the best insertions."""
+
+DIVERSE = 4
+"""Below this size the search pursues as many supports as it can afford."""
+
 FULL_DESCENT = 128
 """Up to this many features the search also comes down from the model of all features."""
 
@@ -43,23 +49,24 @@ def search_steps(
     while failures < effort and levels.open:
         failures += 1
         for k in levels.open:
-            shaken = shake(f, levels.best[k], child(seed, z))
+            shaken = shake(f, levels.best(k), child(seed, z))
             z += 1
-            if levels.offer(shaken):
+            if levels.offer(shaken) and levels.best(k) is shaken:
                 failures = 0
-                yield from levels.settle()
+                yield shaken
+            yield from levels.settle()
     return levels.proven
 
 
 class Levels:
-    """The best iterate known of every size, and which of them have neighbours not yet looked at."""
+    """The best few iterates of every size, and those whose neighbours are still to be seen."""
 
     def __init__(self, f: Objective, largest: int):
         self.f = f
-        self.top = min(f.n_choosable, largest + max(5, ceil(largest / 4)))
         self.largest = largest
-        self.best: dict[int, Iterate] = {}
-        self.fresh: set[int] = set()
+        self.top = min(f.n_choosable, largest + max(5, ceil(largest / 4)))
+        self.kept: dict[int, list[Iterate]] = {}
+        self.fresh: dict[int, list[Iterate]] = {}
         self.proven: dict[int, bool] = {}
         self.tried: set[bytes] = set()
 
@@ -68,61 +75,71 @@ class Levels:
         """The sizes asked for whose best is not proven."""
         return [k for k in range(1, self.largest + 1) if not self.proven.get(k)]
 
+    def best(self, k: int) -> Iterate:
+        return self.kept[k][0]
+
+    def limit(self, k: int) -> float:
+        """What a support of size k must stay below to be kept."""
+        kept = self.kept.get(k, [])
+        return np.inf if len(kept) < self.f.breadth else kept[-1].value
+
     def offer(self, x: Iterate) -> bool:
-        """Keep x if it is the best of its size."""
+        """Keep x if it is among the best few of its size."""
         k = len(x.support)
-        if k > self.top or self.proven.get(k):
+        kept = self.kept.setdefault(k, [])
+        known = any(np.array_equal(x.support, y.support) for y in kept)
+        if k > self.top or known or x.value >= self.limit(k) - self.f.resolution:
             return False
-        if k in self.best and x.value >= self.best[k].value - self.f.resolution:
-            return False
-        self.best[k] = x
         self.tried.add(x.support.tobytes())
-        self.fresh.add(k)
+        kept.append(x)
+        kept.sort(key=lambda y: y.value)
+        del kept[self.f.breadth :]
+        self.fresh.setdefault(k, []).append(x)
         return True
+
+    def improves(self, x: Iterate) -> bool:
+        """Keep x if it may be kept; is it the best of its size?"""
+        return self.offer(x) and self.best(len(x.support)) is x
 
     def first_pass(self) -> Iterator[Iterate]:
         """Sizes few enough to enumerate; greedily up; greedily down where all features fit."""
         for k in range(1, self.top + 1):
             x = self.f.best_subset(k)
             if x is not None:
-                self.offer(x)
                 self.proven[k] = True
-                yield x
+                yield from filter(self.improves, [x])
         x = self.f.minimize(np.empty(0, dtype=np.intp))
         self.offer(x)
-        yield from filter(self.offer, greedy_chain(self.f, x, self.top))
+        yield from filter(self.improves, forward_chain(self.f, x, self.top))
         if self.f.n_choosable <= FULL_DESCENT and self.f.quadratic_model(x) is self.f:
-            down = backward_chain(self.f, self.top)
-            yield from filter(self.offer, (descend(self.f, y, self.tried) for y in down))
+            yield from filter(self.improves, backward_chain(self.f, self.top))
 
     def settle(self) -> Iterator[Iterate]:
         """Sweep up and down over the levels with something new until none is left."""
         upwards = True
-        while self.fresh:
+        while any(self.fresh.values()):
             for k in sorted(self.fresh, reverse=not upwards):
-                if k in self.fresh:
-                    yield from self.look_around(k)
+                waiting, self.fresh[k] = self.fresh.get(k, []), []
+                for x in waiting:
+                    if any(x is y for y in self.kept[k]):  # not displaced since
+                        yield from self.look_around(x)
             upwards = not upwards
 
-    def look_around(self, k: int) -> Iterator[Iterate]:
-        x = self.best[k]
-        self.fresh.discard(k)
+    def look_around(self, x: Iterate) -> Iterator[Iterate]:
+        k = len(x.support)
         if not self.proven.get(k):
             better = descend(self.f, x, self.tried)
             if better is not x:
-                x = self.best[k] = better
-                yield x
+                self.kept[k] = [y for y in self.kept[k] if y is not x]
+                yield from filter(self.improves, [better])
+                return
         neighbours = Neighbours(self.f, x, self.tried)
         if k < self.top:
-            yield from filter(self.offer, neighbours.larger(self.value(k + 1)))
+            yield from filter(self.improves, neighbours.larger(self.limit(k + 1)))
+        if k + 2 <= self.top:
+            yield from filter(self.improves, neighbours.larger_by_two(self.limit(k + 2)))
         if k > 1:
-            yield from filter(self.offer, neighbours.smaller(self.value(k - 1)))
-
-    def value(self, k: int) -> float:
-        """The least value known at size k; −inf where it is proven."""
-        if self.proven.get(k):
-            return -np.inf
-        return self.best[k].value if k in self.best else np.inf
+            yield from filter(self.improves, neighbours.smaller(self.limit(k - 1)))
 
 
 class Neighbours:
@@ -147,6 +164,14 @@ class Neighbours:
         yield from self._tried(
             scores[candidates], limit, lambda c: np.append(self.S, candidates[c])
         )
+
+    def larger_by_two(self, limit: float) -> Iterator[Iterate]:
+        """Two features that pay only as a pair, where f can tell."""
+        found = self.f.best_pair_insertion(self.S)
+        if found is not None and found[2] < limit - self.f.resolution:
+            y = self.refit(np.append(self.S, found[:2]))
+            if y is not None:
+                yield y
 
     def smaller(self, limit: float) -> Iterator[Iterate]:
         if self.model is not None:
@@ -174,8 +199,9 @@ class Neighbours:
     def _tried(
         self, scores: np.ndarray, limit: float, support: Callable[[int], Support]
     ) -> Iterator[Iterate]:
-        for c in smallest(scores, 1 if self.exact else TRIALS):
-            if self.model is not None and not self._promising(scores[c], limit):
+        for c in smallest(scores, self._trials()):
+            hopeless = self.model is not None and not self._promising(scores[c], limit)
+            if hopeless and limit < np.inf:
                 return
             y = self.refit(support(int(c)))
             if y is None:
@@ -184,6 +210,12 @@ class Neighbours:
             if self.model is not None and predicted > self.f.resolution:
                 self._off = 1.25 * max(abs(y.value - self.x.value) / predicted, 0.8)
             yield y
+
+    def _trials(self) -> int:
+        """Many of a small support's neighbours, to be diverse; few of a large one's."""
+        if not self.exact:
+            return TRIALS
+        return self.f.breadth if len(self.S) < DIVERSE else min(self.f.breadth, 2)
 
     def refit(self, support: Support) -> Iterate | None:
         """The minimiser over a support not tried before, from where the model expects it."""
@@ -220,34 +252,64 @@ def descend(f: Objective, x: Iterate, tried: set[bytes]) -> Iterate:
 
 
 def shake(f: Objective, x: Iterate, rng: np.random.Generator) -> Iterate:
-    """ARHT's way out: regularise all but a random part of the support, exchange, and come back.
-
-    The features left free are drawn with probability proportional to x_i².
-    """
+    """A support near x's that exchanges alone would not reach, settled; or x itself."""
     model = f.quadratic_model(x)
-    if model is None:
+    if model is None or not x.coef.any() or len(x.support) >= f.n_choosable:
         return x
-    S = x.support
-    mass = magnitudes(x.coef) ** 2
-    if not mass.any() or len(S) >= f.n_choosable:
-        return x
-    keys = rng.exponential(size=len(S)) / np.maximum(mass, 1e-300)
-    free = S[np.argsort(keys)[: len(S) // 2]]
-    d = np.full(f.n_features, model.smoothness(1) * 10 ** rng.uniform(-3, 0))
-    d[free] = 0.0
-    g = model.ridged(d)
-    moved = last(exchange_steps(g, g.minimize(S)), x)
-    if np.array_equal(moved.support, S):
+    moved = (unregularised if rng.random() < 0.5 else rebuilt)(model, x, rng)
+    if np.array_equal(moved.support, x.support):
         return x
     y = last(exchange_steps(model, model.minimize(moved.support)), moved)
     return f.minimize(y.support, y)
 
 
-def greedy_chain(f: Objective, x: Iterate, top: int) -> Iterator[Iterate]:
-    """Forward selection: the best insertion, again and again."""
-    while len(x.support) < top:
-        x = min(Neighbours(f, x, set()).larger(np.inf), key=lambda y: y.value)
-        yield x
+def unregularised(model: Objective, x: Iterate, rng: np.random.Generator) -> Iterate:
+    """ARHT's way out: regularise all but a random part of the support, and exchange.
+
+    The features left free are drawn with probability proportional to x_i².
+    """
+    S = x.support
+    keys = rng.exponential(size=len(S)) / np.maximum(magnitudes(x.coef) ** 2, 1e-300)
+    d = np.full(model.n_features, model.smoothness(1) * 10 ** rng.uniform(-3, 0))
+    d[S[np.argsort(keys)[: len(S) // 2]]] = 0.0
+    g = model.ridged(d)
+    return last(exchange_steps(g, g.minimize(S)), x)
+
+
+def rebuilt(model: Objective, x: Iterate, rng: np.random.Generator) -> Iterate:
+    """Take out a random part of the support; refill it with good features, last with the best."""
+    k = len(x.support)
+    S = rng.permutation(x.support)[: k - int(rng.integers(1, k // 2 + 2))]
+    S = np.sort(S)
+    while len(S) < k:
+        good = smallest(model.insertion_values(S), REFILL if len(S) < k - 1 else 1)
+        if not len(good):
+            return x
+        S = np.sort(np.append(S, good[int(len(good) * rng.random() ** 2)]))
+    return model.minimize(S)
+
+
+def forward_chain(f: Objective, x: Iterate, top: int) -> Iterator[Iterate]:
+    """Forward selection that keeps the best few supports of every size."""
+    beam = [x]
+    while len(beam[0].support) < top:
+        if f.quadratic_model(beam[0]) is f:
+            beam = wider_beam(f, beam)
+        else:
+            beam = [min(Neighbours(f, beam[0], set()).larger(np.inf), key=lambda y: y.value)]
+        yield from beam
+
+
+def wider_beam(f: Objective, beam: list[Iterate]) -> list[Iterate]:
+    """The best supports with one feature more than those of the beam; f is quadratic."""
+    found: dict[bytes, tuple[float, Support]] = {}
+    for y in beam:
+        values = f.insertion_values(y.support)
+        for i in smallest(values, f.breadth):
+            S = np.sort(np.append(y.support, i))
+            found[S.tobytes()] = float(values[i]), S
+    best = sorted(found.values(), key=lambda pair: pair[0])
+    return [f.minimize(S) for _, S in best[: f.breadth]]
 
 
 def backward_chain(f: Objective, top: int) -> Iterator[Iterate]:

@@ -13,7 +13,7 @@ from ellzero.objectives.design import Design, as_array, check_ridge, check_targe
 from ellzero.objectives.gram import Gram, LazyGram, gram_inverse, profiled_moments, scaled_ridge
 from ellzero.objectives.least_squares import LARGEST_GRAM
 from ellzero.objectives.losses import LogisticLoss, Loss
-from ellzero.objectives.newton import Minimum, newton, newton_step
+from ellzero.objectives.newton import Minimum, newton, stable_inverse
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
 
@@ -152,23 +152,30 @@ class GeneralizedLinear(Objective):
         penalty = self._penalty(S)
         q, D = self._slopes(base)
         H = (A.T * D) @ A + np.diag(penalty)
-        bounds = np.full(self.n_features, np.inf)
         candidates = np.flatnonzero(self.outside(S))
+        bounds = np.full(self.n_features, np.inf)
+        bounds[candidates] = -np.inf
+        inverse = stable_inverse(H)
+        if inverse is None:
+            return bounds
         width = max(BOUND_BLOCK // len(q), 1)
         live = self.weight > 0
         w, y = self.weight[live, None], self.y[live, None]
         for begin in range(0, len(candidates), width):
             block = candidates[begin : begin + width]
             X = self.design.columns(block)
-            beta = np.column_stack([-newton_step(h, H) for h in (D * X.T) @ A]) if len(u) else 0
-            V = X - A @ beta if len(u) else X
-            d = np.einsum("ki,k,ki->i", X, D, V) + ridge[block]
-            delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=d > 0)
+            DX = D[:, None] * X
+            beta = inverse @ (A.T @ DX)
+            V = X - A @ beta
+            d = np.einsum("ki,ki->i", DX, V) + ridge[block]
+            whole = np.einsum("ki,ki->i", DX, X) + ridge[block]
+            clear = d > 1e-8 * whole  # of a nearly dependent column nothing is known
+            delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=clear)
             moved = q[live, None] + (D[:, None] * V * delta)[live]
             dual = -(w * self.loss.conjugate(moved / w, y)).sum(axis=0)
-            if len(u):
-                dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
-            bounds[block] = dual - 0.5 * ridge[block] * delta**2 - self.resolution
+            dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
+            dual -= 0.5 * ridge[block] * delta**2 + self.resolution
+            bounds[block] = np.where(clear, dual, -np.inf)
         return bounds
 
     def quadratic_model(self, x: Iterate) -> LocalModel:
@@ -181,6 +188,7 @@ class GeneralizedLinear(Objective):
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
         _, D = self._slopes(x)
+        D = np.maximum(D, 1e-100 * (self.weight > 0))  # saturated losses keep a trace of curvature
         gram = self._gram(D)
         S = x.support
         scaled = x.coef * gram.scale[S]

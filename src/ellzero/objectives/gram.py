@@ -7,6 +7,7 @@ zero (or lies in the span of the intercept and the forced features) has scale 1 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,7 @@ DEPENDENT = 1e-11
 class Gram(Protocol):
     scale: Vector
     diagonal: Vector
+    breadth: int
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
@@ -53,6 +55,18 @@ class DenseGram:
         np.fill_diagonal(C, ~zero)
         self.matrix = C
         self.diagonal = np.diag(C).copy()
+        self.breadth = 4 if len(C) <= 1000 else 8
+
+    @cached_property
+    def correlated_pairs(self) -> tuple[Support, Support]:
+        """The ten pairs per column with the largest |C_ij|, i < j."""
+        n = len(self.matrix)
+        i, j = np.triu_indices(n, 1)
+        strength = np.abs(self.matrix[i, j])
+        if len(strength) > 10 * n:
+            kept = np.argpartition(-strength, 10 * n)[: 10 * n]
+            i, j = i[kept], j[kept]
+        return i, j
 
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
@@ -80,6 +94,7 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
+        self.breadth = int(np.clip(2e7 / (design.shape[0] * n), 1, 12))
         self._slot: dict[int, int] = {}
         self._store = np.empty((0, n))
 

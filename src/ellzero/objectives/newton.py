@@ -75,3 +75,17 @@ def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
         if info == 0 and (factor.diagonal() ** 2 > 1e-14).all():
             return x / scale
         damping = max(10 * damping, 1e-13)
+
+
+def stable_inverse(A: Matrix) -> Matrix | None:
+    """A⁻¹ where that is well determined on the unit-diagonal scale, otherwise None."""
+    if not len(A):
+        return A
+    diagonal = A.diagonal()
+    if diagonal.min() <= 0:
+        return None
+    scale = np.sqrt(diagonal)
+    factor, info = lapack.dpotrf(A / scale / scale[:, None], lower=1)
+    if info != 0 or (factor.diagonal() ** 2 < 1e-8).any():
+        return None
+    return lapack.dpotrs(factor, np.eye(len(A)), lower=1)[0] / scale / scale[:, None]

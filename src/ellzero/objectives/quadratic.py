@@ -57,13 +57,16 @@ class Quadratic(Objective):
         self.forced = forced
         self.ridge = np.broadcast_to(np.asarray(ridge, float), b.shape).copy()
         self.scale = self.gram.scale
-        self.unit = np.sqrt(2.0 * abs(constant)) or 1.0
+        largest = np.abs(np.where(self.gram.diagonal > 0, b / self.scale, 0.0)).max(initial=0.0)
+        self.unit = float(max(np.sqrt(2.0 * abs(constant)), largest)) or 1.0
         self.c = np.where(self.gram.diagonal > 0, b / self.scale / self.unit, 0.0)
         self.half = constant / self.unit / self.unit  # ½ for least squares
         self.resolution = 1e-12 * self.unit**2
         self._last: tuple[bytes, Vector, Tableau] | None = None
+        self._scaled: tuple[Vector, Vector] | None = None
         if isinstance(self.gram, DenseGram) and self.n_features <= SMALL:
             self.blas_threads = 1
+        self.breadth = self.gram.breadth
 
     # the contract
 
@@ -163,16 +166,48 @@ class Quadratic(Objective):
         values += (self.unit**2 * removed)[:, None]
         return values
 
+    def best_pair_insertion(self, S: Support) -> tuple[int, int, float] | None:
+        """Among the most correlated pairs: others gain little by entering together."""
+        if not isinstance(self.gram, DenseGram) or self.n_features < 2:
+            return None
+        i, j = self.gram.correlated_pairs
+        outside = self.outside(S)
+        i, j = (side[outside[i] & outside[j]] for side in (i, j))
+        if not len(i):
+            return None
+        t = self._tableau(S)
+        between = self.gram.matrix[i, j] - np.einsum("kp,kp->p", self.gram.rows(S)[:, i], t.W[:, j])
+        gain = _pair_gain(t.residual[i], t.residual[j], t.left[i], t.left[j], between)
+        p = int(np.argmax(gain))
+        return int(i[p]), int(j[p]), float(self.unit**2 * (t.value - gain[p]))
+
     def best_subset(self, k: int) -> Iterate | None:
-        if comb(self.n_choosable, k) > ENUMERABLE or not isinstance(self.gram, DenseGram):
+        if not isinstance(self.gram, DenseGram):
+            return None
+        if k == 2:
+            return self._best_pair()
+        if comb(self.n_choosable, k) > ENUMERABLE:
             return None
         choosable = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
         subsets = np.array(list(combinations(choosable.tolist(), k)), dtype=np.intp)
-        A = self.gram.matrix + np.diag(scaled_ridge(self.ridge, self.scale))
+        A = self.gram.matrix + np.diag(self._penalty)
         blocks, c = A[subsets[:, :, None], subsets[:, None, :]], self.c[subsets]
         inverses = np.linalg.pinv(blocks, rcond=DEPENDENT, hermitian=True)
         explained = np.einsum("ni,nij,nj->n", c, inverses, c)
         return self.minimize(subsets[np.argmax(explained)])
+
+    def _best_pair(self) -> Iterate:
+        free = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+        d = (self.gram.diagonal + self._penalty)[free]
+        c = self.c[free]
+        best, found = -np.inf, free[:2]
+        for a in range(len(free) - 1):
+            b = slice(a + 1, None)
+            gain = _pair_gain(c[a], c[b], d[a], d[b], self.gram.rows(free[a : a + 1])[0, free[b]])
+            top = int(np.argmax(gain))
+            if gain[top] > best:
+                best, found = gain[top], free[[a, a + 1 + top]]
+        return self.minimize(found)
 
     def quadratic_model(self, x: Iterate) -> Objective:
         return self
@@ -198,15 +233,22 @@ class Quadratic(Objective):
         x = usable @ c
         W = usable @ rows
         inside = np.einsum("ij,ij->j", rows, W)
-        left = self.gram.diagonal + scaled_ridge(self.ridge, self.scale) - inside
+        left = self.gram.diagonal + self._penalty - inside
         value = float(self.half - 0.5 * c @ x)
         t = Tableau(x, value, inverse, W, self.c - x @ rows, inside, left)
         self._last = key, self.ridge, t
         return t
 
+    @property
+    def _penalty(self) -> Vector:
+        """The ridge on the unit scale."""
+        if self._scaled is None or self._scaled[0] is not self.ridge:
+            self._scaled = self.ridge, scaled_ridge(self.ridge, self.scale)
+        return self._scaled[1]
+
     def _block(self, S: Support, rows: Matrix) -> Matrix:
         block = rows[:, S]
-        block[np.diag_indices(len(S))] += scaled_ridge(self.ridge[S], self.scale[S])
+        np.einsum("ii->i", block)[...] += self._penalty[S]  # a view of the diagonal
         return block
 
     def _solve(self, A: Matrix, c: Vector) -> Vector:
@@ -229,6 +271,18 @@ def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
     if eigvalsh(G, subset_by_index=[0, 0])[0] < -1e-8 * size:
         raise ValueError("gram: is not positive semidefinite, so f is not convex.")
     return G
+
+
+def _pair_gain(r: Any, q: Any, d: Any, e: Any, between: Any) -> Vector:
+    """How much two columns lower f: residuals r and q, what is left d and e, and their product."""
+    determinant = d * e - between**2
+    dependent = (determinant <= DEPENDENT * np.maximum(d * e, DEPENDENT)) | (d * e <= DEPENDENT)
+    safe = np.where(dependent, 1.0, determinant)
+    together = (r * r * e - 2 * r * q * between + q * q * d) / safe
+    alone = np.maximum(
+        r * r / _independent(np.atleast_1d(d)), q * q / _independent(np.atleast_1d(e))
+    )
+    return 0.5 * np.where(dependent, alone, together)
 
 
 def _independent(left: Matrix) -> Matrix:
