@@ -418,14 +418,15 @@ def solution(
 
 
 def solver(
-    max_iter: int | None = None,
+    max_iter: int | None = None, options: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., Steps]], Callable[..., Solution]]:
     """Make a function ``f, s -> Solution`` of a generator of iterates.
 
     The function takes two more arguments: ``callback(iterate)``, which stops the run by returning
-    true, and ``max_iter``, the number of iterates after the first.
+    true, and ``max_iter``, the number of iterates after the first. `options` is the callable that
+    an algorithm's ``**options`` go to; its keywords are shown in the solver's signature.
     """
-    default = max_iter
+    default, receiver = max_iter, options
 
     def decorate(algorithm: Callable[..., Steps]) -> Callable[..., Solution]:
         @functools.wraps(algorithm)
@@ -444,14 +445,17 @@ def solver(
             steps = algorithm(f, check_sparsity(f, s), *args, **options)
             return run(f, steps, callback, max_iter, algorithm.__name__)
 
-        signature = inspect.signature(algorithm)
-        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        extra = {"callback": None, "max_iter": default}
-        parameters += [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-            for name, value in extra.items()
-        ]
-        solve.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        shown = _parameters(algorithm) + (_parameters(receiver, keywords=True) if receiver else [])
+        for name, value in (("callback", None), ("max_iter", default)):
+            shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value))
+        solve.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
         return solve
 
     return decorate
+
+
+def _parameters(function: Callable[..., Any], keywords: bool = False) -> list[inspect.Parameter]:
+    parameters = inspect.signature(function).parameters.values()
+    if keywords:
+        return [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return [p for p in parameters if p.kind is not p.VAR_KEYWORD]

@@ -231,7 +231,7 @@ class Search:
         return x
 
 
-@solver()
+@solver(options=Search)
 def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     """ARHT's core routine (Algorithm 5): one run towards the target value `opt`.
 
@@ -242,7 +242,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     return search.core(opt, search.epsilon, 0, Window())
 
 
-@solver()
+@solver(options=Search)
 def arht_robust(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     """ARHT_robust (Algorithm 6): repeated runs of the core towards the target value `opt`.
 
@@ -253,7 +253,7 @@ def arht_robust(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     return search.robust(opt, search.epsilon)
 
 
-@solver()
+@solver(options=Search)
 def arht(f: Objective, s: int, **options: Any) -> Steps:
     """Adaptively Regularized Hard Thresholding: a search for the lowest reachable target value.
 

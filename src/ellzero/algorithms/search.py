@@ -27,6 +27,9 @@ TRIALS = 3
 REFILL = 20
 """A rebuilt support draws among this many of the best insertions."""
 
+EXACT_BELOW = 3
+"""Below this size insertions are scored on f itself, where f can afford that, not on its model."""
+
 DIVERSE = 4
 """Below this size the search pursues as many supports as it can afford."""
 
@@ -156,10 +159,12 @@ class Neighbours:
         self._off = 2.0  # by what factor the model may misjudge a change; learnt from trials
 
     def larger(self, limit: float) -> Iterator[Iterate]:
-        if self.model is not None:
-            scores = self.model.insertion_values(self.S)
-        else:
+        if self.model is None:
             scores = -magnitudes(self.f.gradient(self.x))
+        elif self.f.breadth > 1 and len(self.S) < EXACT_BELOW:
+            scores = self.f.insertion_values(self.S, self.x)
+        else:
+            scores = self.model.insertion_values(self.S)
         candidates = np.flatnonzero(self.f.outside(self.S))
         yield from self._tried(
             scores[candidates], limit, lambda c: np.append(self.S, candidates[c])

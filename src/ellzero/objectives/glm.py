@@ -54,6 +54,7 @@ class GeneralizedLinear(Objective):
         null = float(self.weight @ self.loss.evaluate(np.zeros(m), self.y)[0])
         self.tol = min(1e-9 * null, 1e-4)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
+        self.breadth = int(np.clip(1e6 / (m * n), 1, 4))
         self._seen: tuple[Iterate, Vector] | None = None
         self._model: tuple[Iterate, Vector, LocalModel] | None = None
 
