@@ -170,7 +170,11 @@ def test_arht(pair):
     search = {"rho": f.smoothness(2), "epsilon": 0.02 * gap, "lower": f.lower_bound(), "n_runs": 3}
     steps = reference.arht(problem, s, start=S, seed=seed, **search)
     found = lz.arht(f, s, start=start, random_state=seed, **search)
-    assert_same_steps(found, steps)
+    assert set(found.support.tolist()) == steps[-1].support
+    assert_allclose(found.value, steps[-1].value, rtol=1e-8)
+    visited = supports(found)  # the trace has every run, the reference every improvement
+    positions = [visited.index(set(step.support)) for step in steps]
+    assert positions == sorted(positions)
 
 
 # brute force

@@ -237,7 +237,7 @@ def test_bad_start(name, f, start):
 
 
 @pytest.mark.parametrize(
-    "start", ["omp", np.ones(7), [0.0, np.nan, 0.0, 0.0, 0.0], np.ones((5, 2))]
+    "start", ["best", np.ones(7), [0.0, np.nan, 0.0, 0.0, 0.0], np.ones((5, 2))]
 )
 def test_bad_start_of_iht(f, start):
     with refuses("start: "):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
@@ -299,6 +300,14 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
 
 
+def check_options(method: str, options: dict[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(
+            f"{method}: no option {unknown[0]!r}; there are {sorted(known - {'f', 's'})}."
+        )
+
+
 def check_callback(callback: Any) -> None:
     if callback is not None and not callable(callback):
         raise TypeError(f"callback: expected a function of an iterate, got {callback!r}.")
@@ -399,10 +408,14 @@ def solution(
             f"{method}: {status} (features {best.support.tolist()}). The coefficients grow without "
             "bound; add a ridge to make them finite.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=_callers_level(),
         )
     elif status is Status.MAX_ITER:
-        warnings.warn(f"{method}: {status}; raise max_iter.", ConvergenceWarning, stacklevel=4)
+        warnings.warn(
+            f"{method}: {status}; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=_callers_level(),
+        )
     for array in (model.x, best.support):
         array.flags.writeable = False
     return Solution(
@@ -415,6 +428,14 @@ def solution(
         method=method,
         trace=trace,
     )
+
+
+def _callers_level() -> int:
+    """How far up the stack the user's own code is, for a warning to point there."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ellzero"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def solver(
@@ -440,6 +461,7 @@ def solver(
         ) -> Solution:
             check_objective(f)
             check_callback(callback)
+            check_options(algorithm.__name__, options, known)
             if max_iter is not None:
                 check_count("max_iter", max_iter, 0)
             steps = algorithm(f, check_sparsity(f, s), *args, **options)
@@ -448,6 +470,7 @@ def solver(
         shown = _parameters(algorithm) + (_parameters(receiver, keywords=True) if receiver else [])
         for name, value in (("callback", None), ("max_iter", default)):
             shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value))
+        known = {p.name for p in shown}
         solve.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
         return solve
 

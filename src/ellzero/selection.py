@@ -23,6 +23,7 @@ from ellzero.core import (
     check_callback,
     check_number,
     check_objective,
+    check_options,
     check_sparsity,
     magnitudes,
     solution,
@@ -117,10 +118,13 @@ def path(
     """
     check_objective(f)
     check_callback(callback)
+    if not isinstance(sizes, Iterable):
+        raise TypeError(f"sizes: expected several sizes, such as range(1, 11), got {sizes!r}.")
     wanted = sorted({check_sparsity(f, s) for s in sizes})
     if not wanted:
         raise ValueError("sizes: expected at least one size.")
     if method == "auto":
+        check_options("auto", options, {"effort", "random_state"})
         return _searched(f, wanted, callback, **options)
     if method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
@@ -131,7 +135,7 @@ def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solutio
     """The best model found with s features: what a `path` up to s has at s."""
     check_objective(f)
     s = check_sparsity(f, s)
-    return path(f, range(1, s + 1) if method == "auto" else [s], method, **options)[s]
+    return path(f, [s], method, **options)[s]
 
 
 def _searched(
@@ -197,12 +201,20 @@ def _one_by_one(
     callback: Callback | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[int, Solution]]:
-    """Run the algorithm at every size; those that start from OMP share one run of it."""
-    from_omp = method in (ompr, els, exchange, arht) and options.get("start", "omp") == "omp"
-    if from_omp:
-        greedy = omp(f, wanted[-1]).trace
-        for s in wanted:
-            yield s, method(f, s, callback=callback, **{**options, "start": greedy[s]})
-    else:
-        for s in wanted:
-            yield s, method(f, s, callback=callback, **options)
+    """Run the algorithm at every size; OMP, and those that start from it, share one run of it."""
+    start = options.get("start", "omp")
+    from_omp = method in (ompr, els, exchange, arht) and isinstance(start, str) and start == "omp"
+    if from_omp or (method is omp and not options):
+        greedy = omp(f, wanted[-1], callback=callback if method is omp else None).trace
+    if method is omp and not options:
+        sizes = [s for s in wanted if s < len(greedy)]
+        models = f.complete_all([greedy[s] for s in sizes])
+        for s, model in zip(sizes, models, strict=True):
+            yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
+        return
+    for s in wanted:
+        begin = {"start": greedy[s]} if from_omp else {}
+        found = method(f, s, callback=callback, **{**options, **begin})
+        yield s, found
+        if found.status is Status.STOPPED:
+            return

@@ -274,10 +274,12 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     yield b
     while b.value - low > epsilon:
         m = (low + b.value) / 2
-        x = min(search.robust(m, epsilon / 3), key=lambda x: x.value)
+        x = b
+        for run in search.robust(m, epsilon / 3):
+            x = min(x, run, key=lambda x: x.value)
+            yield x.noted(run.note)
         if x.value < b.value - f.resolution:
             b = x
-            yield b
         if x.value > m + epsilon / 3:
             low = m
     return Status.SEARCH_ENDED

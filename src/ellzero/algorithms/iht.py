@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
+import numpy as np
+
+from ellzero.algorithms.start import starting_point
 from ellzero.core import Objective, Status, Steps, check_number, magnitudes, solver
 
 
@@ -22,19 +24,20 @@ def iht(
     s: int,
     *,
     step: float | None = None,
-    start: ArrayLike | None = None,
+    start: Any = None,
     tol: float = 1e-10,
 ) -> Steps:
     """Iterative Hard Thresholding: gradient steps, each cut to the s largest entries.
 
     step : step length η; by default 1/ρ, with ρ the certified smoothness at sparsity 2s, for which
         no step can raise f.
-    start : a point x; zero by default, as in the pseudo-code.
+    start : zero by default, as in the pseudo-code; or a point x, or what the other algorithms take.
     tol : the run has reached a fixed point when a step moves x by less than tol·‖x‖.
     """
     eta = 1.0 / (f.smoothness(min(2 * s, f.n_choosable)) or 1.0) if step is None else step
     check_number("step", eta, above=0)
-    x = hard_threshold(f, _point(f, start), s)
+    check_number("tol", tol, above=0)
+    x = hard_threshold(f, _point(f, s, start), s)
     yield f.at(x, "start")
     while True:
         moved = hard_threshold(f, x - eta * f.gradient(x), s)
@@ -44,8 +47,10 @@ def iht(
         yield f.at(x)
 
 
-def _point(f: Objective, start: ArrayLike | None) -> np.ndarray:
-    x = np.zeros(f.n_features) if start is None else np.asarray(start)
-    if x.shape != (f.n_features,) or x.dtype.kind not in "fiu" or not np.isfinite(x).all():
-        raise ValueError(f"start: expected {f.n_features} finite coefficients, got {start!r}.")
-    return f.point(x).x
+def _point(f: Objective, s: int, start: Any) -> np.ndarray:
+    if start is None:
+        return np.zeros(f.n_features)
+    x = np.asarray(start) if not isinstance(start, str) else np.empty(0)
+    if x.dtype.kind == "f" and x.shape == (f.n_features,) and np.isfinite(x).all():
+        return f.point(x).x
+    return starting_point(f, s, start).x

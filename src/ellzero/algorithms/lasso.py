@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from ellzero.core import Objective, Status, Steps, magnitudes, solver
+from ellzero.core import Objective, Status, Steps, check_number, magnitudes, solver
 
 Solve = Callable[[float, np.ndarray], np.ndarray]
 
@@ -23,6 +23,7 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
         last but one of the trace (the last, without `refit`)
     tol : the search for α ends when the bracket is this narrow, relative to α
     """
+    check_number("tol", tol, above=0)
     solve = l1_solver(f)
     x = np.zeros(f.n_features)
     high = float(magnitudes(f.gradient(x)).max(initial=0.0))
@@ -36,8 +37,9 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
             low = alpha
             continue
         high = alpha
-        best = f.at(x, f"alpha={alpha:.6g}")
-        yield best
+        if np.count_nonzero(x) >= len(best.support):
+            best = f.at(x, f"alpha={alpha:.6g}")
+            yield best
         if alpha < least:
             break
     if refit:

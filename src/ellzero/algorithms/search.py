@@ -43,20 +43,22 @@ def search_steps(
     """Yield every improvement at sizes 1 … `largest`; return which sizes are proven best.
 
     effort : 0 stops when no neighbour is better; 1 shakes every level once after that, and again
-        as long as it helps; larger numbers try that many times as often
+        as long as it helps (not where f can afford a breadth of one support only); larger numbers
+        try that many times as often
     """
     levels = Levels(f, largest)
     yield from levels.first_pass()
     yield from levels.settle()
     seed, z, failures = seed_of(random_state), 0, 0
-    while failures < effort and levels.open:
+    patience = effort if f.breadth > 1 else effort - 1
+    while failures < patience and levels.open:
         failures += 1
         for k in levels.open:
             shaken = shake(f, levels.best(k), child(seed, z))
             z += 1
-            if levels.offer(shaken) and levels.best(k) is shaken:
+            if levels.improves(shaken):
                 failures = 0
-                yield shaken
+            yield shaken
             yield from levels.settle()
     return levels.proven
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize as scipy_minimize
 
-from ellzero.core import Iterate, Objective, Support, check_number
-from ellzero.objectives.newton import newton
+from ellzero.core import Iterate, Model, Objective, Support, check_number
+from ellzero.objectives.gram import DenseGram
+from ellzero.objectives.newton import newton, newton_step
 from ellzero.objectives.quadratic import Quadratic
 
 Matrix = NDArray[np.float64]
@@ -89,7 +90,20 @@ class Custom(Objective):
         g = self._call_gradient(full)
         b = H @ full - g
         constant = self._call_value(full) - g @ full + 0.5 * full @ H @ full
-        return Quadratic(H, b, float(constant), self.ridge)
+        return Quadratic(DenseGram(H), b, float(constant), self.ridge)
+
+    def complete(self, x: Iterate) -> Model:
+        """With a check that there is a minimiser: Newton's last step, or the gradient, is small."""
+        attained = True
+        if x.minimizer and len(x.support):
+            S, u = x.support, x.coef
+            g = self._restricted_gradient(S, u)
+            if self._functions[2] is None:
+                attained = bool(np.abs(g).max() <= 1e-5 * self._scale)
+            else:
+                step = newton_step(g, self._restricted_hessian(S, u))
+                attained = bool(np.abs(step).max() <= 1e-2 * (1 + np.abs(u).max()))
+        return Model(x.x, 0.0, self._value(x.support, x.coef), attained)
 
     # inside
 
@@ -113,7 +127,10 @@ class Custom(Objective):
     def _call_hessian(self, x: Vector) -> Matrix:
         assert self._functions[2] is not None
         n = self.n_features
-        return _checked("hessian", self._functions[2](x), (n, n))
+        H = _checked("hessian", self._functions[2](x), (n, n))
+        if np.abs(H - H.T).max() > 1e-3 * np.abs(H).max():
+            raise ValueError("hessian: the callable returned a matrix that is not symmetric.")
+        return (H + H.T) / 2
 
 
 def _checked(name: str, result: Any, shape: tuple[int, ...]) -> Any:

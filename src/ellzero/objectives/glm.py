@@ -52,7 +52,7 @@ class GeneralizedLinear(Objective):
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         null = float(self.weight @ self.loss.evaluate(np.zeros(m), self.y)[0])
-        self.tol = min(1e-9 * null, 1e-4)  # Newton's last step squares what is left of the error
+        self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
         self.breadth = int(np.clip(1e6 / (m * n), 1, 4))
         self._seen: tuple[Iterate, Vector] | None = None
@@ -64,7 +64,10 @@ class GeneralizedLinear(Objective):
         S = np.sort(np.asarray(support, dtype=np.intp))
         return self._minimize(S, x0)[0]
 
-    def _minimize(self, S: Support, x0: Iterate | None) -> tuple[Iterate, Minimum, Matrix]:
+    def _minimize(
+        self, S: Support, x0: Iterate | None, tol: float | None = None
+    ) -> tuple[Iterate, Minimum, Matrix]:
+        tol = self.tol if tol is None else tol
         q = self.N.shape[1]
         A = np.column_stack([self.N, self.design.columns(S)])
         u = np.zeros(A.shape[1])
@@ -74,11 +77,11 @@ class GeneralizedLinear(Objective):
             if x0.nuisance is not None:
                 u[:q] = x0.nuisance
         problem = _Restricted(self, A, self._penalty(S))
-        best = newton(problem.value, problem.derivatives, u, self.tol)
+        best = newton(problem.value, problem.derivatives, u, tol)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
                 best,
-                newton(problem.value, problem.derivatives, 0 * u, self.tol),
+                newton(problem.value, problem.derivatives, 0 * u, tol),
                 key=lambda b: b.value,
             )
         coef = best.u[q:] / self.scale[S]
@@ -128,7 +131,7 @@ class GeneralizedLinear(Objective):
     ) -> Vector:
         """Exact where it matters: candidates are refitted in the order of a dual lower bound."""
         S = np.sort(S)
-        base = self.minimize(S, x0)
+        base = self._minimize(S, x0, tol=1e-4 * self.resolution)[0]  # the bounds want ∇f = 0
         values = self._insertion_bounds(base)
         for i in np.argsort(values, kind="stable"):
             if values[i] >= below or values[i] == np.inf:
@@ -198,7 +201,8 @@ class GeneralizedLinear(Objective):
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g
         constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
-        model = LocalModel(gram, b, float(constant), self.ridge, self.forced)
+        model = LocalModel(gram, b, float(constant), self.ridge)
+        model.forced = self.forced
         DN = D[:, None] * self.N
         H = DN.T @ self.N + np.diag(self._penalty(S[:0]))
         model.centre = x

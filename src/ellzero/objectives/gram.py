@@ -43,6 +43,9 @@ class Gram(Protocol):
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
 
+    def factor(self) -> Matrix | None:
+        """A with AᵀA = C that is cheaper than C, if there is one."""
+
 
 class DenseGram:
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
@@ -71,6 +74,9 @@ class DenseGram:
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
 
+    def factor(self) -> None:
+        return None
+
 
 class LazyGram:
     """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
@@ -86,6 +92,7 @@ class LazyGram:
         self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
         norms2 = design.squared_norms(weight, self.mean)
         self.N = design.columns(F) - self.mean[F]
+        self._forced_ridge = bool(ridge[F].any())
         self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
         cross = self._times(weight[:, None] * self.N)
         left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
@@ -109,6 +116,16 @@ class LazyGram:
         out = self._times(wV) / self._norm[:, None]
         out[self.diagonal == 0] = 0.0
         return out
+
+    def factor(self) -> Matrix | None:
+        if self._forced_ridge:
+            return None
+        root = np.sqrt(self.weight)[:, None]
+        A = (self.design.columns(np.arange(len(self.mean))) - self.mean) * (root / self._norm)
+        A[:, self.diagonal == 0] = 0.0
+        B = root * self.N
+        A -= B @ (self.K @ (B.T @ A))
+        return A
 
     def rows(self, S: Support) -> Matrix:
         missing = [j for j in S.tolist() if j not in self._slot]

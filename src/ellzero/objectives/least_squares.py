@@ -81,6 +81,8 @@ class LeastSquares(Quadratic):
         """The same objective where only the statistics of the data are at hand."""
         if not isinstance(stats, Statistics):
             raise TypeError(f"stats: expected Statistics, got {type(stats).__name__}.")
+        if not (np.isfinite(stats.xx).all() and np.isfinite(stats.xy).all()):
+            raise ValueError("stats: contain NaN or infinite values.")
         self = cls.__new__(cls)
         self._set_statistics(stats, fit_intercept, forced, ridge)
         self._data = None
@@ -92,7 +94,8 @@ class LeastSquares(Quadratic):
         n = len(stats.mean)
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         gram, b, yy = profiled_moments(stats, fit_intercept, F, ridge)
-        super().__init__(gram, b, 0.5 * yy, ridge, tuple(F.tolist()))
+        super().__init__(gram, b, 0.5 * yy, ridge)
+        self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self._stats = stats
 
@@ -109,7 +112,8 @@ class LeastSquares(Quadratic):
         on_forced = gram.N.T @ (weight * t)
         yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
         b = gram.inner(t[:, None])[:, 0] * gram.scale
-        super().__init__(gram, b, 0.5 * max(yy, 0.0), ridge, tuple(F.tolist()))
+        super().__init__(gram, b, 0.5 * max(yy, 0.0), ridge)
+        self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
 
     def lower_bound(self) -> float:
@@ -149,12 +153,20 @@ class LeastSquares(Quadratic):
         ]
 
     def _well_determined(self, x: Iterate) -> bool:
-        """Are the moments of the data enough for the coefficients and value of x?"""
-        if not isinstance(self.gram, DenseGram) or x.value < 1e-5 * self.unit**2:
+        """Do the moments of the data give ten digits of the coefficients and value of x?"""
+        if self._data is None:
+            return True
+        if not isinstance(self.gram, DenseGram) or x.value <= 0:
             return False
         S = x.support
         factor, info = lapack.dpotrf(self._block(S, self.gram.rows(S)), lower=1)
-        return info == 0 and factor.diagonal().min(initial=1.0) > 1e-3
+        if info != 0:
+            return False
+        offset = self._stats.weight * self._stats.mean[S] ** 2
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            lost = 1 + np.max(offset / self._stats.xx.diagonal()[S], initial=0.0)
+        pivot = factor.diagonal().min(initial=1.0) ** 2
+        return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot**2)
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:
         stats = self._stats

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh, lapack
 
-from ellzero.core import Iterate, Objective, Support
+from ellzero.core import Iterate, Objective, Support, check_number
+from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
 
 Matrix = NDArray[np.float64]
@@ -49,13 +50,12 @@ class Quadratic(Objective):
         b: ArrayLike,
         constant: float = 0.0,
         ridge: ArrayLike = 0.0,
-        forced: tuple[int, ...] = (),
     ):
         b = np.asarray(b, dtype=float)
         self.gram: Gram = gram if hasattr(gram, "rows") else DenseGram(_checked_matrix(gram, b))
         self.n_features = len(b)
-        self.forced = forced
-        self.ridge = np.broadcast_to(np.asarray(ridge, float), b.shape).copy()
+        self.ridge = check_ridge(ridge, len(b))
+        check_number("constant", constant)
         self.scale = self.gram.scale
         largest = np.abs(np.where(self.gram.diagonal > 0, b / self.scale, 0.0)).max(initial=0.0)
         self.unit = float(max(np.sqrt(2.0 * abs(constant)), largest)) or 1.0
@@ -213,9 +213,13 @@ class Quadratic(Objective):
         return self
 
     def least_squares_form(self) -> tuple[Matrix, Vector]:
+        b = self.c * self.scale * self.unit
+        A = None if self.ridge.any() else self.gram.factor()
+        if A is not None:  # as many rows as the data: Aᵀt = b by the normal equations
+            A = A * self.scale
+            return A, _pseudo_inverse(A @ A.T) @ (A @ b)
         S = np.arange(self.n_features)
         G = self.gram.rows(S) * self.scale * self.scale[:, None] + np.diag(self.ridge)
-        b = self.c * self.scale * self.unit
         w, Q = eigh(G)
         keep = w > w.max(initial=0.0) * 1e-13
         root = np.sqrt(w[keep])
