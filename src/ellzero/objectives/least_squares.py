@@ -166,7 +166,7 @@ class LeastSquares(Quadratic):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             lost = 1 + np.max(offset / self._stats.xx.diagonal()[S], initial=0.0)
         pivot = factor.diagonal().min(initial=1.0) ** 2
-        return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot**2)
+        return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot)
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:
         stats = self._stats
