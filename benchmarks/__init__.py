@@ -1,0 +1,1 @@
+"""ellzero and its peers on the same work, judged by the same refit. `python -m benchmarks`."""

@@ -1,0 +1,39 @@
+"""ellzero's default search, and each of its single methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.base import Shape, Solver, Supports, Task
+
+
+class Ellzero(Solver):
+    module = package = "ellzero"
+
+    def __init__(self, method: str = "auto") -> None:
+        self.method = method
+        self.name = "ellzero" if method == "auto" else f"ellzero-{method}"
+        self.kind = "ours" if method == "auto" else "ours-method"
+        self.note = f'`path(f, sizes, method="{method}")`'
+        self._steps = 0
+
+    def skip(self, shape: Shape) -> str:
+        return ""
+
+    def solve_path(self, X: Any, y: np.ndarray, task: Task, sizes: Sequence[int]) -> Supports:
+        import ellzero as lz
+
+        loss = lz.LeastSquares if task == "least_squares" else lz.Logistic
+        path = lz.path(loss(X, y, fit_intercept=True), list(sizes), method=self.method)
+        self._steps = sum(int(getattr(path[s], "n_iter", 0)) for s in sizes)
+        return {s: np.asarray(path[s].support) for s in sizes}
+
+    def info(self) -> dict[str, float]:
+        return {"steps": self._steps}
+
+
+METHODS = ("auto", "omp", "ompr", "els", "arht", "exchange", "lasso")
+SOLVERS = [Ellzero(method) for method in METHODS]
