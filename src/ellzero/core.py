@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
 Support: TypeAlias = NDArray[np.intp]
 
 
@@ -203,8 +204,13 @@ class Objective(ABC):
         return replace(point, value=self._value(point.support, point.coef), note=note)
 
     @property
+    def choosable(self) -> Support:
+        """The features a support may be drawn from: all but the forced ones."""
+        return np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+
+    @property
     def n_choosable(self) -> int:
-        """How many features a support may be drawn from: all but the forced ones."""
+        """How many features a support may be drawn from."""
         return self.n_features - len(self.forced)
 
     def outside(self, S: Support) -> NDArray[np.bool_]:
@@ -257,7 +263,7 @@ class Objective(ABC):
 
     def lower_bound(self) -> float:
         """A number below which f never goes: its minimum, where that can be had."""
-        return self.minimize(np.flatnonzero(self.outside(np.empty(0, np.intp)))).value
+        return self.minimize(self.choosable).value
 
     def least_squares_form(self) -> tuple[NDArray[np.float64], Vector]:
         """A matrix A and vector t with f(x) = ½‖Ax − t‖² + constant, if f is quadratic."""

@@ -321,7 +321,7 @@ def wider_beam(f: Objective, beam: list[Iterate]) -> list[Iterate]:
 
 def backward_chain(f: Objective, top: int) -> Iterator[Iterate]:
     """Backward elimination from all features; the supports of at most `top` features."""
-    x = f.minimize(np.flatnonzero(f.outside(np.empty(0, dtype=np.intp))))
+    x = f.minimize(f.choosable)
     while len(x.support) > 1:
         if len(x.support) <= top:
             yield x

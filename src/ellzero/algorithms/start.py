@@ -33,7 +33,7 @@ def _support(f: Objective, s: int, start: Any) -> np.ndarray:
         if start == "omp":
             return np.empty(0, dtype=np.intp)
         if start == "first":
-            return np.flatnonzero(f.outside(np.empty(0, dtype=np.intp)))[:s]
+            return f.choosable[:s]
         raise ValueError(f"start: expected 'omp', 'first', a support or a point, got {start!r}.")
     if isinstance(start, Iterate | Solution):
         return np.array(start.support)

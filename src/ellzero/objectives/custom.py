@@ -6,16 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize as scipy_minimize
 
-from ellzero.core import Iterate, Model, Objective, Support, check_number
+from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, check_number
 from ellzero.objectives.gram import DenseGram
 from ellzero.objectives.newton import newton, newton_step
 from ellzero.objectives.quadratic import Quadratic
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 
 class Custom(Objective):

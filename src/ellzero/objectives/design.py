@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Vector = NDArray[np.float64]
+from ellzero.core import Vector
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 

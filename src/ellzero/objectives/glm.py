@@ -6,19 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ellzero.core import Iterate, Model, Objective, Support, as_support
+from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, as_support
 from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
-from ellzero.objectives.gram import Gram, LazyGram, gram_inverse, profiled_moments, scaled_ridge
-from ellzero.objectives.least_squares import LARGEST_GRAM
+from ellzero.objectives.gram import (
+    LARGEST_GRAM,
+    Gram,
+    LazyGram,
+    gram_inverse,
+    profiled_moments,
+    scaled_ridge,
+)
 from ellzero.objectives.losses import LogisticLoss, Loss
 from ellzero.objectives.newton import Minimum, newton, stable_inverse
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import Support
+from ellzero.core import Matrix, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.statistics import Statistics
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
+LARGEST_GRAM = 3000
+"""With more features than this, only the Gram rows of features that entered a support are kept."""
 
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
@@ -58,6 +58,7 @@ class DenseGram:
         np.fill_diagonal(C, ~zero)
         self.matrix = C
         self.diagonal = np.diag(C).copy()
+        # more features make a wider choice, and n >> m is where local optima abound
         self.breadth = 4 if len(C) <= 1000 else 8
 
     @cached_property
@@ -101,6 +102,7 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
+        # a support to pursue costs passes over X
         self.breadth = int(np.clip(2e7 / (design.shape[0] * n), 1, 12))
         self._slot: dict[int, int] = {}
         self._store = np.empty((0, n))

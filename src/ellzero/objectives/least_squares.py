@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import lapack, lstsq
 
-from ellzero.core import Iterate, Model, as_support
+from ellzero.core import Iterate, Matrix, Model, Vector, as_support
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
+    LARGEST_GRAM,
     DenseGram,
     LazyGram,
     gram_inverse,
@@ -19,12 +20,6 @@ from ellzero.objectives.gram import (
 )
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics, check_squarable
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-
-LARGEST_GRAM = 3000
-"""With more features than this, only the Gram rows of features that entered a support are kept."""
 
 
 class LeastSquares(Quadratic):

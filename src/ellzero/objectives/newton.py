@@ -6,12 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
+from ellzero.core import Matrix, Vector
 
 LONGEST = 1e3
 """A step changes no coordinate by more than this many times the largest of them."""

@@ -7,16 +7,12 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
-from ellzero.core import Iterate, Objective, Support, check_number
+from ellzero.core import Iterate, Matrix, Objective, Support, Vector, check_number
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
-
 
 ENUMERABLE = 10_000
 """Up to this many supports of one size are simply all looked at."""
@@ -188,7 +184,7 @@ class Quadratic(Objective):
             return self._best_pair()
         if comb(self.n_choosable, k) > ENUMERABLE:
             return None
-        choosable = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+        choosable = self.choosable
         subsets = np.array(list(combinations(choosable.tolist(), k)), dtype=np.intp)
         A = self.gram.matrix + np.diag(self._penalty)
         blocks, c = A[subsets[:, :, None], subsets[:, None, :]], self.c[subsets]
@@ -197,7 +193,7 @@ class Quadratic(Objective):
         return self.minimize(subsets[np.argmax(explained)])
 
     def _best_pair(self) -> Iterate:
-        free = np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+        free = self.choosable
         d = (self.gram.diagonal + self._penalty)[free]
         c = self.c[free]
         best, found = -np.inf, free[:2]
