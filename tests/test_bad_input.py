@@ -679,3 +679,34 @@ def test_rows_without_weight_do_not_hide_separability(rng):
     f = Logistic(X, y, sample_weight=np.arange(40) >= 5)
     with pytest.warns(ConvergenceWarning, match="add a ridge"):
         assert lz.omp(f, 2).status is Status.NO_MINIMISER
+
+
+@pytest.mark.parametrize("method", [lz.omp, lz.arht, lz.solve], ids=lambda m: m.__name__)
+def test_an_unknown_option_is_named(f, method):
+    with pytest.raises(TypeError, match=r"no option 'sped'; there are \["):
+        method(f, 2, sped=3)
+
+
+def test_sizes_must_be_several(f):
+    with pytest.raises(TypeError, match="sizes: "):
+        lz.path(f, 3)
+
+
+def test_a_custom_function_without_a_minimiser():
+    f = from_callables(
+        lambda x: float(np.exp(-x).sum()),
+        lambda x: -np.exp(-x),
+        3,
+        hessian=lambda x: np.diag(np.exp(-x)),
+    )
+    with pytest.warns(ConvergenceWarning, match="no minimiser"):
+        assert lz.omp(f, 1).status is Status.NO_MINIMISER
+
+
+def test_a_hessian_that_is_not_symmetric_or_only_nearly():
+    H = 2 * np.eye(3)
+    H[0, 1] = 1e-8
+    assert_allclose(lz.solve(custom(hessian=lambda x: H), 1).value, 2.0)
+    H[0, 1] = 1.0
+    with refuses("^hessian: "):
+        lz.omp(custom(hessian=lambda x: H), 1)

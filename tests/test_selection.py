@@ -114,3 +114,20 @@ def test_more_effort_is_never_worse(rng):
     little, much = (lz.path(f, range(1, 11), effort=effort) for effort in (0, 3))
     for s in little:
         assert much[s].value <= little[s].value * (1 + 1e-12)
+
+
+def test_a_path_reports_what_the_rows_say_even_if_the_moments_cannot():
+    """Large offsets and nearly equal columns: the moments alone would lose half the digits."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(200, 1))
+    X = common + 1e-3 * rng.normal(size=(200, 5)) + rng.uniform(30, 90, 5)
+    y = X @ [1.0, -1.0, 0.5, 0.0, 0.2] + 0.01 * rng.normal(size=200)
+    f = lz.LeastSquares(X, y, fit_intercept=True)
+    for s, found in lz.path(f, range(1, 6)).items():
+        columns = X[:, found.support] - X[:, found.support].mean(0)
+        coef, *_ = np.linalg.lstsq(columns, y - y.mean(), rcond=None)
+        residual = y - y.mean() - columns @ coef
+        np.testing.assert_allclose(
+            found.value, 0.5 * residual @ residual, rtol=1e-9, err_msg=str(s)
+        )
+        np.testing.assert_allclose(found.x[found.support], coef, rtol=1e-8)

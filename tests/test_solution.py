@@ -298,3 +298,17 @@ def test_iht_begins_where_it_is_told(f):
     assert found.trace[0].support.tolist() == [2, 3]
     assert_allclose(found.trace[0].coef, [1.0, -2.0])
     assert lz.iht(f, 2).trace[0].support.size == 0
+
+
+def test_a_callback_ends_a_randomised_search_between_runs(f):
+    calls = []
+    found = lz.arht(f, 3, random_state=0, callback=lambda x: calls.append(x) or len(calls) == 3)
+    assert found.status is Status.STOPPED
+    assert len(calls) == len(found.trace) == 3
+
+
+def test_a_callback_ends_a_path_of_any_method(f):
+    assert list(lz.path(f, range(1, 4), "ompr", callback=lambda x: True)) == [1]
+    stopped = lz.path(f, range(1, 4), callback=lambda x: True)
+    assert list(stopped) == [1, 2, 3]
+    assert stopped[3].value <= stopped[2].value <= stopped[1].value

@@ -108,8 +108,11 @@ class Design:
             if (centred >= 1e-4 * raw).all():
                 return centred
         out = np.zeros(self.shape[1])
+        centre = mean.any()
         for part, block in self.row_blocks():
-            out += weight[part] @ np.square(block - mean)
+            block = block - mean if centre else block.copy()
+            np.multiply(block, block, out=block)
+            out += weight[part] @ block
         return out
 
 

@@ -91,7 +91,7 @@ class LazyGram:
         n = design.shape[1]
         total = weight.sum()
         self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
-        norms2 = design.squared_norms(weight, self.mean)
+        self.norms2 = norms2 = design.squared_norms(weight, self.mean)
         self.N = design.columns(F) - self.mean[F]
         self._forced_ridge = bool(ridge[F].any())
         self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))

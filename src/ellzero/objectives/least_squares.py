@@ -60,7 +60,6 @@ class LeastSquares(Quadratic):
             stats = Statistics.from_arrays(design, y, w)
             self._set_statistics(stats, fit_intercept, forced, ridge)
         else:
-            design.check_finite()
             self._set_lazily(design, y, w, fit_intercept, forced, ridge)
         self._data: tuple[Design, Vector, Vector | None] | None = (design, y, w)
 
@@ -101,8 +100,10 @@ class LeastSquares(Quadratic):
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         weight = np.ones(m) if w is None else w
         with np.errstate(over="ignore", invalid="ignore"):
-            check_squarable(design.squared_norms(weight, np.zeros(n)), float(weight @ y**2))
-        gram = LazyGram(design, weight, fit_intercept, F, ridge)
+            gram = LazyGram(design, weight, fit_intercept, F, ridge)
+            if not np.isfinite(gram.norms2).all():
+                design.raise_if_not_finite()
+            check_squarable(gram.norms2, float(weight @ y**2))
         t = y - np.average(y, weights=w) if fit_intercept else y
         on_forced = gram.N.T @ (weight * t)
         yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
