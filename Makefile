@@ -1,12 +1,13 @@
 # make demo | test | lint | format | bench | bench-quick | clean
 PYTHON ?= python3
+PYTHON310 ?= python3.10
 PYTEST_FLAGS ?= -n auto
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test lint format bench bench-quick clean
+.PHONY: help demo test lint format bench bench-quick bench-environments clean
 .NOTPARALLEL:
 
 help:
@@ -28,14 +29,14 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv-bench/.installed
+bench: bench-environments
 	$(BENCH)/python -m benchmarks
 
-bench-quick: .venv-bench/.installed
+bench-quick: bench-environments
 	$(BENCH)/python -m benchmarks --quick
 
 clean:
-	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .mypy_cache build dist demo.png
+	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist demo.png
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The demo needs little; tests also need JAX and pandas, so they install on their own stamp.
@@ -53,6 +54,15 @@ clean:
 	@echo "Installing ellzero and its peers into .venv-bench ..."
 	$(BENCH)/pip install $(PIP_FLAGS) -e . -r benchmarks/requirements.txt
 	@touch $@
+
+# Two peers need old environments; where one cannot be made it is reported as not installed.
+bench-environments: .venv-bench/.installed
+	-@test -e .venv-okridge/.installed || { $(PYTHON) -m venv --clear .venv-okridge && \
+	  .venv-okridge/bin/pip install $(PIP_FLAGS) -r benchmarks/requirements-okridge.txt && \
+	  touch .venv-okridge/.installed; }
+	-@test -e .venv-l0learn/.installed || { $(PYTHON310) -m venv --clear .venv-l0learn && \
+	  .venv-l0learn/bin/pip install $(PIP_FLAGS) -r benchmarks/requirements-l0learn.txt && \
+	  touch .venv-l0learn/.installed; }
 
 %/bin/pip:
 	@$(PYTHON) -m venv --clear $* || { rm -rf $*; \
