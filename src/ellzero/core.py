@@ -1,23 +1,15 @@
-"""Three nouns, `Objective`, `Iterate`, `Solution`, and one verb: the `solver` that joins them."""
+"""Three nouns: `Objective`, `Iterate` and `Solution`. The verb that joins them is in `driver`."""
 
 from __future__ import annotations
 
 import copy
-import functools
-import inspect
-import sys
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from typing import Self
@@ -286,51 +278,6 @@ class Objective(ABC):
         return Model(x.x, 0.0, self._value(x.support, x.coef))
 
 
-def check_objective(f: Any) -> None:
-    if not isinstance(f, Objective):
-        raise TypeError(
-            f"f: expected an Objective such as LeastSquares(X, y), got {type(f).__name__}."
-        )
-
-
-def check_number(name: str, value: Any, above: float = -np.inf) -> None:
-    """A finite number greater than `above`, or an error that names the argument."""
-    numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not numeric or not np.isfinite(value) or not value > above:
-        wanted = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
-
-
-def check_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
-
-
-def check_options(method: str, options: dict[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise TypeError(
-            f"{method}: no option {unknown[0]!r}; there are {sorted(known - {'f', 's'})}."
-        )
-
-
-def check_callback(callback: Any) -> None:
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback: expected a function of an iterate, got {callback!r}.")
-
-
-def check_sparsity(f: Objective, s: Any) -> int:
-    if isinstance(s, bool) or not isinstance(s, int | np.integer):
-        raise TypeError(f"s: expected a whole number of features, got {s!r}.")
-    free = f.n_choosable
-    if not 1 <= s <= free:
-        forced = f" ({f.n_features} in all, {len(f.forced)} of them forced)" if f.forced else ""
-        raise ValueError(
-            f"s: expected 1 to {free}, the number of features that can be chosen{forced}; got {s}."
-        )
-    return int(s)
-
-
 def without(S: Support, j: int) -> Support:
     return S[j != S]
 
@@ -338,153 +285,3 @@ def without(S: Support, j: int) -> Support:
 def swapped(S: Support, j: int, i: int) -> Support:
     """S ∖ {j} ∪ {i}."""
     return np.append(without(S, j), i)
-
-
-def as_support(members: Any, name: str, n_features: int) -> Support:
-    """Distinct feature indices, sorted, or an error that names the argument."""
-    S = np.asarray(members)
-    if S.dtype == bool and S.shape == (n_features,):
-        S = np.flatnonzero(S)
-    if S.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if S.ndim != 1 or not np.issubdtype(S.dtype, np.integer):
-        raise TypeError(f"{name}: expected feature indices (integers), got {members!r}.")
-    if S.min() < 0 or S.max() >= n_features:
-        raise ValueError(f"{name}: indices must be 0 to {n_features - 1}, got {S.tolist()}.")
-    unique = np.unique(S)
-    if len(unique) != len(S):
-        raise ValueError(f"{name}: an index stands there twice: {S.tolist()}.")
-    return unique.astype(np.intp)
-
-
-@functools.cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
-    if limit is None:
-        return nullcontext()
-    return _threadpools().limit(limits=limit, user_api="blas")
-
-
-Steps: TypeAlias = Generator[Iterate, None, Status]
-Callback: TypeAlias = Callable[[Iterate], Any]
-
-
-def run(
-    f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
-) -> Solution:
-    """Drive an algorithm to its end.
-
-    The answer is the lowest iterate (the last of equals), or simply the last of a complete run.
-    """
-    trace: list[Iterate] = []
-    best: Iterate | None = None
-    lowest = np.inf
-    status = None
-    while status is None:
-        try:
-            with blas_threads(f.blas_threads):
-                iterate = next(steps)
-        except StopIteration as end:
-            status = end.value
-            break
-        if max_iter is not None and len(trace) > max_iter:
-            status = Status.MAX_ITER
-            break
-        trace.append(iterate)
-        if iterate.value <= lowest + f.resolution:
-            best, lowest = iterate, min(lowest, iterate.value)
-        if callback is not None and callback(iterate):
-            status = Status.STOPPED
-    if status is Status.COMPLETE:
-        best = trace[-1]
-    assert best is not None
-    return solution(best, f.complete(best), status, method, tuple(trace))
-
-
-def solution(
-    best: Iterate, model: Model, status: Status, method: str, trace: tuple[Iterate, ...]
-) -> Solution:
-    """The result of a run, with the warnings its status calls for."""
-    if not model.attained:
-        status = Status.NO_MINIMISER
-        warnings.warn(
-            f"{method}: {status} (features {best.support.tolist()}). The coefficients grow without "
-            "bound; add a ridge to make them finite.",
-            ConvergenceWarning,
-            stacklevel=_callers_level(),
-        )
-    elif status is Status.MAX_ITER:
-        warnings.warn(
-            f"{method}: {status}; raise max_iter.",
-            ConvergenceWarning,
-            stacklevel=_callers_level(),
-        )
-    for array in (model.x, best.support):
-        array.flags.writeable = False
-    return Solution(
-        x=model.x,
-        support=best.support,
-        value=model.value,
-        status=status,
-        n_iter=max(len(trace) - 1, 0),
-        intercept=model.intercept,
-        method=method,
-        trace=trace,
-    )
-
-
-def _callers_level() -> int:
-    """How far up the stack the user's own code is, for a warning to point there."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ellzero"):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def solver(
-    max_iter: int | None = None, options: Callable[..., Any] | None = None
-) -> Callable[[Callable[..., Steps]], Callable[..., Solution]]:
-    """Make a function ``f, s -> Solution`` of a generator of iterates.
-
-    The function takes two more arguments: ``callback(iterate)``, which stops the run by returning
-    true, and ``max_iter``, the number of iterates after the first. `options` is the callable that
-    an algorithm's ``**options`` go to; its keywords are shown in the solver's signature.
-    """
-    default, receiver = max_iter, options
-
-    def decorate(algorithm: Callable[..., Steps]) -> Callable[..., Solution]:
-        @functools.wraps(algorithm)
-        def solve(
-            f: Objective,
-            s: int,
-            *args: Any,
-            callback: Callback | None = None,
-            max_iter: int | None = default,
-            **options: Any,
-        ) -> Solution:
-            check_objective(f)
-            check_callback(callback)
-            check_options(algorithm.__name__, options, known)
-            if max_iter is not None:
-                check_count("max_iter", max_iter, 0)
-            steps = algorithm(f, check_sparsity(f, s), *args, **options)
-            return run(f, steps, callback, max_iter, algorithm.__name__)
-
-        shown = _parameters(algorithm) + (_parameters(receiver, keywords=True) if receiver else [])
-        for name, value in (("callback", None), ("max_iter", default)):
-            shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value))
-        known = {p.name for p in shown}
-        solve.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        return solve
-
-    return decorate
-
-
-def _parameters(function: Callable[..., Any], keywords: bool = False) -> list[inspect.Parameter]:
-    parameters = inspect.signature(function).parameters.values()
-    if keywords:
-        return [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    return [p for p in parameters if p.kind is not p.VAR_KEYWORD]

@@ -13,21 +13,15 @@ from ellzero.algorithms.lasso import lasso
 from ellzero.algorithms.omp import omp
 from ellzero.algorithms.ompr import ompr
 from ellzero.algorithms.search import search_steps
-from ellzero.core import (
-    Callback,
-    Iterate,
-    Objective,
-    Solution,
-    Status,
-    blas_threads,
+from ellzero.checks import (
     check_callback,
     check_number,
     check_objective,
     check_options,
     check_sparsity,
-    magnitudes,
-    solution,
 )
+from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
+from ellzero.driver import Callback, blas_threads, solution
 
 if TYPE_CHECKING:
     import pandas

@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import (
-    Iterate,
-    Objective,
-    Status,
-    Steps,
-    check_count,
-    check_number,
-    magnitudes,
-    solver,
-    swapped,
-)
+from ellzero.checks import check_count, check_number
+from ellzero.core import Iterate, Objective, Status, magnitudes, swapped
+from ellzero.driver import Steps, solver
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3

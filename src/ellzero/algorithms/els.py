@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Objective, Status, Steps, solver, swapped, without
+from ellzero.core import Objective, Status, swapped, without
+from ellzero.driver import Steps, solver
 
 
 @solver()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Iterate, Objective, Status, Steps, solver, swapped
+from ellzero.core import Iterate, Objective, Status, swapped
+from ellzero.driver import Steps, solver
 
 
 def exchange_steps(f: Objective, x: Iterate) -> Steps:

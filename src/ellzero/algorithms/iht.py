@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Objective, Status, Steps, check_number, magnitudes, solver
+from ellzero.checks import check_number
+from ellzero.core import Objective, Status, magnitudes
+from ellzero.driver import Steps, solver
 
 
 def hard_threshold(f: Objective, x: np.ndarray, s: int) -> np.ndarray:

@@ -10,7 +10,9 @@ from scipy.optimize import minimize as scipy_minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from ellzero.core import Objective, Status, Steps, check_number, magnitudes, solver
+from ellzero.checks import check_number
+from ellzero.core import Objective, Status, magnitudes
+from ellzero.driver import Steps, solver
 
 Solve = Callable[[float, np.ndarray], np.ndarray]
 

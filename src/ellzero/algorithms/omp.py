@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ellzero.core import Objective, Status, Steps, magnitudes, solver
+from ellzero.core import Objective, Status, magnitudes
+from ellzero.driver import Steps, solver
 
 
 def omp_steps(f: Objective, s: int, S: np.ndarray | None = None) -> Steps:

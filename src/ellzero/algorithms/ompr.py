@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Objective, Status, Steps, magnitudes, solver, swapped
+from ellzero.core import Objective, Status, magnitudes, swapped
+from ellzero.driver import Steps, solver
 
 
 @solver()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.omp import omp_steps
-from ellzero.core import Iterate, Objective, Solution, as_support
+from ellzero.checks import as_support
+from ellzero.core import Iterate, Objective, Solution
 
 
 def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize as scipy_minimize
 
-from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, check_number
+from ellzero.checks import check_number
+from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector
 from ellzero.objectives.gram import DenseGram
 from ellzero.objectives.newton import newton, newton_step
 from ellzero.objectives.quadratic import Quadratic

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, as_support
+from ellzero.checks import as_support
+from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector
 from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     LARGEST_GRAM,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack, lstsq
 
-from ellzero.core import Iterate, Matrix, Model, Vector, as_support
+from ellzero.checks import as_support
+from ellzero.core import Iterate, Matrix, Model, Vector
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     LARGEST_GRAM,

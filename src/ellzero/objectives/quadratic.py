@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector, check_number
+from ellzero.checks import check_number
+from ellzero.core import Iterate, Matrix, Objective, Support, Vector
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
 

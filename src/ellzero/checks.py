@@ -1,0 +1,71 @@
+"""Checks of arguments: an error names the argument and says what is expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ellzero.core import Objective, Support
+
+
+def check_objective(f: Any) -> None:
+    if not isinstance(f, Objective):
+        raise TypeError(
+            f"f: expected an Objective such as LeastSquares(X, y), got {type(f).__name__}."
+        )
+
+
+def check_number(name: str, value: Any, above: float = -np.inf) -> None:
+    """A finite number greater than `above`, or an error that names the argument."""
+    numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not numeric or not np.isfinite(value) or not value > above:
+        wanted = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+
+
+def check_options(method: str, options: dict[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(
+            f"{method}: no option {unknown[0]!r}; there are {sorted(known - {'f', 's'})}."
+        )
+
+
+def check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: expected a function of an iterate, got {callback!r}.")
+
+
+def check_sparsity(f: Objective, s: Any) -> int:
+    if isinstance(s, bool) or not isinstance(s, int | np.integer):
+        raise TypeError(f"s: expected a whole number of features, got {s!r}.")
+    free = f.n_choosable
+    if not 1 <= s <= free:
+        forced = f" ({f.n_features} in all, {len(f.forced)} of them forced)" if f.forced else ""
+        raise ValueError(
+            f"s: expected 1 to {free}, the number of features that can be chosen{forced}; got {s}."
+        )
+    return int(s)
+
+
+def as_support(members: Any, name: str, n_features: int) -> Support:
+    """Distinct feature indices, sorted, or an error that names the argument."""
+    S = np.asarray(members)
+    if S.dtype == bool and S.shape == (n_features,):
+        S = np.flatnonzero(S)
+    if S.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if S.ndim != 1 or not np.issubdtype(S.dtype, np.integer):
+        raise TypeError(f"{name}: expected feature indices (integers), got {members!r}.")
+    if S.min() < 0 or S.max() >= n_features:
+        raise ValueError(f"{name}: indices must be 0 to {n_features - 1}, got {S.tolist()}.")
+    unique = np.unique(S)
+    if len(unique) != len(S):
+        raise ValueError(f"{name}: an index stands there twice: {S.tolist()}.")
+    return unique.astype(np.intp)

@@ -1,0 +1,159 @@
+"""The driver: it makes a solver of a generator of iterates."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import ThreadpoolController
+
+from ellzero.checks import (
+    check_callback,
+    check_count,
+    check_objective,
+    check_options,
+    check_sparsity,
+)
+from ellzero.core import Iterate, Model, Objective, Solution, Status
+
+
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
+    if limit is None:
+        return nullcontext()
+    return _threadpools().limit(limits=limit, user_api="blas")
+
+
+Steps: TypeAlias = Generator[Iterate, None, Status]
+
+
+Callback: TypeAlias = Callable[[Iterate], Any]
+
+
+def run(
+    f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
+) -> Solution:
+    """Drive an algorithm to its end.
+
+    The answer is the lowest iterate (the last of equals), or simply the last of a complete run.
+    """
+    trace: list[Iterate] = []
+    best: Iterate | None = None
+    lowest = np.inf
+    status = None
+    while status is None:
+        try:
+            with blas_threads(f.blas_threads):
+                iterate = next(steps)
+        except StopIteration as end:
+            status = end.value
+            break
+        if max_iter is not None and len(trace) > max_iter:
+            status = Status.MAX_ITER
+            break
+        trace.append(iterate)
+        if iterate.value <= lowest + f.resolution:
+            best, lowest = iterate, min(lowest, iterate.value)
+        if callback is not None and callback(iterate):
+            status = Status.STOPPED
+    if status is Status.COMPLETE:
+        best = trace[-1]
+    assert best is not None
+    return solution(best, f.complete(best), status, method, tuple(trace))
+
+
+def solution(
+    best: Iterate, model: Model, status: Status, method: str, trace: tuple[Iterate, ...]
+) -> Solution:
+    """The result of a run, with the warnings its status calls for."""
+    if not model.attained:
+        status = Status.NO_MINIMISER
+        warnings.warn(
+            f"{method}: {status} (features {best.support.tolist()}). The coefficients grow without "
+            "bound; add a ridge to make them finite.",
+            ConvergenceWarning,
+            stacklevel=_callers_level(),
+        )
+    elif status is Status.MAX_ITER:
+        warnings.warn(
+            f"{method}: {status}; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=_callers_level(),
+        )
+    for array in (model.x, best.support):
+        array.flags.writeable = False
+    return Solution(
+        x=model.x,
+        support=best.support,
+        value=model.value,
+        status=status,
+        n_iter=max(len(trace) - 1, 0),
+        intercept=model.intercept,
+        method=method,
+        trace=trace,
+    )
+
+
+def _callers_level() -> int:
+    """How far up the stack the user's own code is, for a warning to point there."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ellzero"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def solver(
+    max_iter: int | None = None, options: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Steps]], Callable[..., Solution]]:
+    """Make a function ``f, s -> Solution`` of a generator of iterates.
+
+    The function takes two more arguments: ``callback(iterate)``, which stops the run by returning
+    true, and ``max_iter``, the number of iterates after the first. `options` is the callable that
+    an algorithm's ``**options`` go to; its keywords are shown in the solver's signature.
+    """
+    default, receiver = max_iter, options
+
+    def decorate(algorithm: Callable[..., Steps]) -> Callable[..., Solution]:
+        @functools.wraps(algorithm)
+        def solve(
+            f: Objective,
+            s: int,
+            *args: Any,
+            callback: Callback | None = None,
+            max_iter: int | None = default,
+            **options: Any,
+        ) -> Solution:
+            check_objective(f)
+            check_callback(callback)
+            check_options(algorithm.__name__, options, known)
+            if max_iter is not None:
+                check_count("max_iter", max_iter, 0)
+            steps = algorithm(f, check_sparsity(f, s), *args, **options)
+            return run(f, steps, callback, max_iter, algorithm.__name__)
+
+        shown = _parameters(algorithm) + (_parameters(receiver, keywords=True) if receiver else [])
+        for name, value in (("callback", None), ("max_iter", default)):
+            shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value))
+        known = {p.name for p in shown}
+        solve.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        return solve
+
+    return decorate
+
+
+def _parameters(function: Callable[..., Any], keywords: bool = False) -> list[inspect.Parameter]:
+    parameters = inspect.signature(function).parameters.values()
+    if keywords:
+        return [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return [p for p in parameters if p.kind is not p.VAR_KEYWORD]
