@@ -249,9 +249,17 @@ class Objective(ABC):
         j, i = divmod(int(np.argmin(values)), self.n_features)
         return int(S[j]), i, float(values[j, i])
 
-    def best_pair_insertion(self, S: Support) -> tuple[int, int, float] | None:
-        """The two features that lower f most by entering together: (i, j, value), if f can tell."""
+    @property
+    def moment_diagonal(self) -> Vector | None:
+        """The diagonal of the moments (see `moment_rows`), or None if f is not quadratic."""
         return None
+
+    def moment_rows(self, rows: Support) -> NDArray[np.float64]:
+        """Rows of [[C, c], [cᵀ, 2v]] where f(x) = ½ xᵀCx − cᵀx + v; row n is that of c.
+
+        Features are scaled so that C has a unit diagonal, plus the ridge.
+        """
+        raise NotImplementedError
 
     def lower_bound(self) -> float:
         """A number below which f never goes: its minimum, where that can be had."""
@@ -285,3 +293,13 @@ def without(S: Support, j: int) -> Support:
 def swapped(S: Support, j: int, i: int) -> Support:
     """S ∖ {j} ∪ {i}."""
     return np.append(without(S, j), i)
+
+
+def smallest(scores: NDArray[np.float64], count: int) -> Support:
+    """Indices of the smallest finite scores, in order."""
+    if count == 1 or len(scores) <= count:
+        order = np.array([np.argmin(scores)]) if count == 1 else np.argsort(scores, kind="stable")
+    else:
+        part = np.argpartition(scores, count)[:count]
+        order = part[np.argsort(scores[part], kind="stable")]
+    return order[np.isfinite(scores[order])]

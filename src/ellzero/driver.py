@@ -7,12 +7,10 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import ThreadpoolController
 
 from ellzero.checks import (
     check_callback,
@@ -22,18 +20,7 @@ from ellzero.checks import (
     check_sparsity,
 )
 from ellzero.core import Iterate, Model, Objective, Solution, Status
-
-
-@functools.cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
-    if limit is None:
-        return nullcontext()
-    return _threadpools().limit(limits=limit, user_api="blas")
-
+from ellzero.threads import blas_threads
 
 Steps: TypeAlias = Generator[Iterate, None, Status]
 

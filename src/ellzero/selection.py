@@ -21,7 +21,8 @@ from ellzero.checks import (
     check_sparsity,
 )
 from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
-from ellzero.driver import Callback, blas_threads, solution
+from ellzero.driver import Callback, solution
+from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,6 @@ zero (or lies in the span of the intercept and the forced features) has scale 1 
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.linalg import pinvh
 from ellzero.core import Matrix, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.statistics import Statistics
+from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
 """With more features than this, only the Gram rows of features that entered a support are kept."""
@@ -38,7 +38,6 @@ DEPENDENT = 1e-11
 class Gram(Protocol):
     scale: Vector
     diagonal: Vector
-    breadth: int
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
@@ -58,19 +57,6 @@ class DenseGram:
         np.fill_diagonal(C, ~zero)
         self.matrix = C
         self.diagonal = np.diag(C).copy()
-        # more features make a wider choice, and n >> m is where local optima abound
-        self.breadth = 4 if len(C) <= 1000 else 8
-
-    @cached_property
-    def correlated_pairs(self) -> tuple[Support, Support]:
-        """The ten pairs per column with the largest |C_ij|, i < j."""
-        n = len(self.matrix)
-        i, j = np.triu_indices(n, 1)
-        strength = np.abs(self.matrix[i, j])
-        if len(strength) > 10 * n:
-            kept = np.argpartition(-strength, 10 * n)[: 10 * n]
-            i, j = i[kept], j[kept]
-        return i, j
 
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
@@ -88,6 +74,7 @@ class LazyGram:
 
     def __init__(self, design: Design, weight: Vector, centre: bool, F: Support, ridge: Vector):
         self.design, self.weight = design, weight
+        self._threads = current_blas_threads()
         n = design.shape[1]
         total = weight.sum()
         self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
@@ -102,14 +89,14 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
-        # a support to pursue costs passes over X
-        self.breadth = int(np.clip(2e7 / (design.shape[0] * n), 1, 12))
         self._slot: dict[int, int] = {}
         self._store = np.empty((0, n))
 
     def _times(self, V: Matrix) -> Matrix:
         """(X − mean)ᵀ V."""
-        return self.design.transposed_times(V) - np.multiply.outer(self.mean, V.sum(axis=0))
+        with blas_threads(self._threads):
+            product = self.design.transposed_times(V)
+        return product - np.multiply.outer(self.mean, V.sum(axis=0))
 
     def inner(self, V: Matrix) -> Matrix:
         """XᵀMV on the unit scale of the columns, for the centred columns V."""

@@ -19,7 +19,7 @@ from ellzero.objectives.gram import (
     profiled_moments,
     scaled_ridge,
 )
-from ellzero.objectives.quadratic import Quadratic
+from ellzero.objectives.quadratic import Quadratic, breadth
 from ellzero.objectives.statistics import Statistics, check_squarable
 
 
@@ -90,6 +90,7 @@ class LeastSquares(Quadratic):
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         gram, b, yy = profiled_moments(stats, fit_intercept, F, ridge)
         super().__init__(gram, b, 0.5 * yy, ridge)
+        self.breadth = breadth(stats.n_rows * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self._stats = stats
@@ -110,6 +111,7 @@ class LeastSquares(Quadratic):
         yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
         b = gram.inner(t[:, None])[:, 0] * gram.scale
         super().__init__(gram, b, 0.5 * max(yy, 0.0), ridge)
+        self.breadth = breadth(m * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
 

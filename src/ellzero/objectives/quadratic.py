@@ -15,11 +15,11 @@ from ellzero.core import Iterate, Matrix, Objective, Support, Vector
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
 
+PAIRS_AT_ONCE = 32
+"""Rows of the matrix of all pairs that are scored together."""
+
 ENUMERABLE = 10_000
 """Up to this many supports of one size are simply all looked at."""
-
-SMALL = 1000
-"""Up to this many features, the matrices of a step are too small to gain from BLAS threads."""
 
 
 class Tableau(NamedTuple):
@@ -61,9 +61,8 @@ class Quadratic(Objective):
         self.resolution = 1e-12 * self.unit**2
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
-        if isinstance(self.gram, DenseGram) and self.n_features <= SMALL:
-            self.blas_threads = 1
-        self.breadth = self.gram.breadth
+        self.blas_threads = 1  # the matrices of a step are too small to gain from more
+        self.breadth = breadth(self.n_features**2)
 
     # the contract
 
@@ -163,20 +162,21 @@ class Quadratic(Objective):
         values += (self.unit**2 * removed)[:, None]
         return values
 
-    def best_pair_insertion(self, S: Support) -> tuple[int, int, float] | None:
-        """Among the most correlated pairs: others gain little by entering together."""
-        if not isinstance(self.gram, DenseGram) or self.n_features < 2:
-            return None
-        i, j = self.gram.correlated_pairs
-        outside = self.outside(S)
-        i, j = (side[outside[i] & outside[j]] for side in (i, j))
-        if not len(i):
-            return None
-        t = self._tableau(S)
-        between = self.gram.matrix[i, j] - np.einsum("kp,kp->p", self.gram.rows(S)[:, i], t.W[:, j])
-        gain = _pair_gain(t.residual[i], t.residual[j], t.left[i], t.left[j], between)
-        p = int(np.argmax(gain))
-        return int(i[p]), int(j[p]), float(self.unit**2 * (t.value - gain[p]))
+    @property
+    def moment_diagonal(self) -> Vector:
+        d = self.gram.diagonal + self._penalty * (self.gram.diagonal > 0)
+        return np.append(d, 2 * self.half * self.unit**2)
+
+    def moment_rows(self, rows: Support) -> Matrix:
+        n = self.n_features
+        features, target = rows[rows < n], rows == n
+        M = np.empty((len(rows), n + 1))
+        M[~target, :n] = self.gram.rows(features)
+        M[np.flatnonzero(~target), features] = self.moment_diagonal[features]
+        M[~target, n] = self.unit * self.c[features]
+        M[target, :n] = self.unit * self.c
+        M[target, n] = 2 * self.half * self.unit**2
+        return M
 
     def best_subset(self, k: int) -> Iterate | None:
         if not isinstance(self.gram, DenseGram):
@@ -198,12 +198,15 @@ class Quadratic(Objective):
         d = (self.gram.diagonal + self._penalty)[free]
         c = self.c[free]
         best, found = -np.inf, free[:2]
-        for a in range(len(free) - 1):
-            b = slice(a + 1, None)
-            gain = _pair_gain(c[a], c[b], d[a], d[b], self.gram.rows(free[a : a + 1])[0, free[b]])
+        for begin in range(0, len(free), PAIRS_AT_ONCE):
+            a = np.arange(begin, min(begin + PAIRS_AT_ONCE, len(free)))
+            between = self.gram.rows(free[a])[:, free]
+            gain = _pair_gain(c[a][:, None], c, d[a][:, None], d, between)
+            gain[a - begin, a] = -np.inf
             top = int(np.argmax(gain))
-            if gain[top] > best:
-                best, found = gain[top], free[[a, a + 1 + top]]
+            if gain.flat[top] > best:
+                best = gain.flat[top]
+                found = free[[a[top // len(free)], top % len(free)]]
         return self.minimize(found)
 
     def quadratic_model(self, x: Iterate) -> Objective:
@@ -260,6 +263,14 @@ class Quadratic(Objective):
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
 
 
+def breadth(size: int) -> int:
+    """How wide to search a quadratic of data with so many numbers.
+
+    It takes the longer the more data there are, and with fewer data more supports are alike.
+    """
+    return int(np.clip(4e8 / size, 1, 256))
+
+
 def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
     G = np.asarray(G, dtype=float)
     if b.ndim != 1 or G.shape != (len(b), len(b)):
@@ -280,9 +291,7 @@ def _pair_gain(r: Any, q: Any, d: Any, e: Any, between: Any) -> Vector:
     dependent = (determinant <= DEPENDENT * np.maximum(d * e, DEPENDENT)) | (d * e <= DEPENDENT)
     safe = np.where(dependent, 1.0, determinant)
     together = (r * r * e - 2 * r * q * between + q * q * d) / safe
-    alone = np.maximum(
-        r * r / _independent(np.atleast_1d(d)), q * q / _independent(np.atleast_1d(e))
-    )
+    alone = np.maximum(r * r / _independent(d), q * q / _independent(e))
     return 0.5 * np.where(dependent, alone, together)
 
 

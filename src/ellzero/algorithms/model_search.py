@@ -1,0 +1,91 @@
+"""The search on any other f: its quadratic model proposes supports, f itself decides.
+
+From a support the model at its minimiser is searched over the sizes around; what looks good there
+is refitted on f. Where f has no Hessian, gradients and coefficients propose the neighbours instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from ellzero.algorithms.levels import Held, Levels
+from ellzero.algorithms.quadratic_search import QuadraticSearch
+from ellzero.core import Iterate, Objective, Support, magnitudes, smallest, swapped
+
+REACH = 2
+"""The model is searched over sizes that differ by up to this many features."""
+
+PROPOSALS = 2
+"""So many supports of each size are proposed."""
+
+CANDIDATES = 64
+"""The model is searched among this many of the best insertions."""
+
+DOUBT = 2.0
+"""By what factor a model may misjudge a change before anything is known of it."""
+
+
+class ModelSearch:
+    """Settles `levels` on any f; what is remembered of a support is its iterate."""
+
+    def __init__(self, f: Objective, levels: Levels):
+        self.f, self.levels = f, levels
+        self.explored = 0
+
+    def offer(self, x: Iterate) -> bool:
+        return self.levels.offer(x.support, x.value, x)
+
+    def settle(self) -> Iterator[None]:
+        """Small supports go first: what they lead to may displace larger ones."""
+        front = self.levels.bottom
+        while self.levels.fresh:
+            for held in self.levels.take_fresh(front):
+                if not held.displaced:
+                    self._explore(held.memory)
+                    yield
+            front += 1
+
+    def _explore(self, x: Iterate) -> None:
+        self.explored += 1
+        model = self.f.quadratic_model(x)
+        if model is None:
+            for S in neighbours(self.f, x):
+                if self.levels.is_new(S):
+                    self.offer(self.f.minimize(S, x))
+            return
+        doubt = DOUBT
+        for proposal in self._proposals(model, x):
+            S, change = proposal.support, proposal.value - x.value
+            hoped = x.value + (change * doubt if change < 0 else change / doubt)
+            if not hoped < self.levels.limit(len(S)) or not self.levels.is_new(S):
+                continue
+            y = self.f.minimize(S, model.minimize(S))
+            self.offer(y)
+            if abs(change) > self.f.resolution:
+                doubt = 1.25 * max(abs(y.value - x.value) / abs(change), 0.8)
+
+    def _proposals(self, model: Objective, x: Iterate) -> list[Held]:
+        k = len(x.support)
+        bottom, top = max(k - REACH, 1), min(k + REACH, self.levels.top)
+        found = Levels(min(bottom, k), top, PROPOSALS, model.resolution)
+        found.offer(x.support, x.value)
+        search = QuadraticSearch(model, found)
+        search.use(smallest(model.insertion_values(x.support), CANDIDATES))
+        for _ in search.settle_here():
+            pass
+        return sorted(found, key=lambda held: abs(len(held.support) - k))
+
+
+def neighbours(f: Objective, x: Iterate) -> list[Support]:
+    """Exchanges, insertions and removals that gradients and coefficients suggest."""
+    S = x.support
+    ins = smallest(np.where(f.outside(S), -magnitudes(f.gradient(x)), np.inf), 3)
+    outs = S[smallest(magnitudes(x.coef), 3)] if len(S) else S
+    found = [swapped(S, j, i) for i, j in product(ins, outs)]
+    found += [np.append(S, i) for i in ins]
+    if len(S) > 1:
+        found += [S[j != S] for j in outs]
+    return [np.sort(T) for T in found]

@@ -1,0 +1,268 @@
+"""The search on a quadratic: look at every neighbour of every support that is kept.
+
+Neighbours differ in one feature (insertion, removal) or in two (exchange, pair insertion); the
+tableau of a support gives the values of all of them at once. The search runs on a working set of
+features, where tableaux are small; `widen` then looks at all features and lets in those that help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellzero.algorithms.beam import beam
+from ellzero.algorithms.levels import Held, Levels
+from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
+from ellzero.core import Matrix, Objective, Support, smallest, swapped
+
+SMALL = 128
+"""Up to this many features the working set is all of them."""
+
+AROUND = 3
+"""Of each support in the working set so many of the best insertions are in it too."""
+
+BATCH = 1 << 16
+"""Numbers in a stack of tableaux, which should stay in the processor's cache."""
+
+DIVERSE = 4
+"""Below this size as many neighbours of a support are pursued as are kept of a size."""
+
+RENEW = 50
+"""After this many pivots a tableau is made anew, so that rounding cannot add up ..."""
+
+UNSTABLE = 1e-5
+"""... and after a pivot as small as this, or as large as its inverse."""
+
+REFILL = 20
+"""A shaken support draws among this many of the best insertions."""
+
+
+class Descent(NamedTuple):
+    """How to get at a tableau: by pivots from another one; `age` counts those since it was new."""
+
+    parent: Matrix
+    pivots: tuple[int, ...]
+    age: int
+
+
+class QuadraticSearch:
+    """Settles `levels` on a quadratic f."""
+
+    def __init__(self, f: Objective, levels: Levels):
+        self.f, self.levels = f, levels
+        self.explored = 0
+        self.use(np.empty(0, dtype=np.intp))
+
+    def use(self, features: Iterable[int]) -> None:
+        """Let features into the working set; the kept supports are always in it."""
+        if self.f.n_features <= SMALL:
+            self.W = self.f.choosable
+        else:
+            kept = [x.support for x in self.levels]
+            self.W = np.unique(np.concatenate([*kept, np.asarray(features, dtype=np.intp)]))
+        rows = np.append(self.W, self.f.n_features)
+        self.moments = self.f.moment_rows(rows)[:, rows]
+        for x in self.levels:
+            x.memory = None  # tableaux of other features
+
+    def local(self, S: Support) -> Support:
+        """Where features are in the working set."""
+        return np.searchsorted(self.W, S)
+
+    def forward(self, width: int) -> None:
+        """Offer what a beam of this width finds."""
+        near = [self.W]
+        for supports, values, ahead in beam(self.f, self.levels.top, width):
+            near.append(ahead[:AROUND])
+            for S, value in zip(supports, values, strict=True):
+                if not value < self.levels.limit(len(S)):
+                    break
+                self.levels.offer(np.sort(S), float(value))
+        self.use(np.concatenate(near))
+
+    def backward(self) -> None:
+        """Offer what backward elimination finds."""
+        S = np.arange(len(self.W))
+        T = tableau(self.moments, S)
+        while T is not None and len(S) > max(self.levels.bottom, 1):
+            j = int(np.argmin(single_changes(T[None])[0, S]))
+            pivot(T[None], S[j : j + 1])
+            S = np.delete(S, j)
+            self.levels.offer(self.W[S], float(T[-1, -1] / 2))
+
+    def settle(self) -> Iterator[None]:
+        """Look at neighbours until none is better, first among the working set."""
+        while True:
+            yield from self.settle_here()
+            if len(self.W) >= self.f.n_choosable or not self.widen():
+                return
+
+    def settle_here(self) -> Iterator[None]:
+        """Look at neighbours among the working set; small supports first, as what they lead to may
+        displace larger ones."""
+        size, front = max(BATCH // self.moments.size, 1), self.levels.bottom
+        while self.levels.fresh:
+            waiting = self.levels.take_fresh(front)
+            for begin in range(0, len(waiting), size):
+                self._explore(waiting[begin : begin + size])
+            if waiting:
+                yield
+            front += 1
+
+    def widen(self) -> bool:
+        """Offer the best exchange and insertions among all features; was any of them kept?"""
+        f, levels = self.f, self.levels
+        for x in levels.bests():
+            S = x.support
+            if x.checked:
+                continue
+            x.checked = True
+            if len(S) < levels.top:
+                values = f.insertion_values(S)
+                for i in smallest(values, 3).tolist():
+                    levels.offer(np.sort(np.append(S, i)), float(values[i]))
+            if len(S):
+                j, i, value = f.best_exchange(S)
+                if value < np.inf:
+                    levels.offer(np.sort(swapped(S, j, i)), value)
+        if levels.fresh:
+            self.use(self.W)
+        return bool(levels.fresh)
+
+    # one support and its neighbours
+
+    def _explore(self, batch: list[Held]) -> None:
+        """Offer the neighbours of some supports."""
+        batch, T = self._tableaux(batch)
+        if not batch:
+            return
+        self.explored += len(batch)
+        inside = self._inside(x.support for x in batch)
+        single, pair = single_changes(T), pair_changes(T)
+        entered, exchanged = (best_pairs(pair, inside, kind) for kind in (0, 1))
+        for a, x in enumerate(batch):
+            x.value = float(T[a, -1, -1] / 2)
+            few = self.levels.breadth if len(x.support) < DIVERSE else 2
+            moves = [(i,) for i in smallest(np.where(inside[a] == 0, single[a], np.inf), few)]
+            moves += [(j,) for j in smallest(np.where(inside[a] == 1, single[a], np.inf), few)]
+            for move in [*moves, exchanged[a], entered[a]]:
+                change = pair[(a, *move)] if len(move) == 2 else single[(a, *move)]
+                self._offer(x, T[a], inside[a], move, float(change))
+
+    def _offer(
+        self, x: Held, T: Matrix, inside: NDArray[np.int8], move: tuple[int, ...], change: float
+    ) -> None:
+        size = len(x.support) + sum(1 - 2 * int(inside[p]) for p in move)
+        if not x.value + change < self.levels.limit(size):
+            return
+        after = inside.copy()
+        after[list(move)] ^= 1
+        pivots = np.abs(T[move, move])
+        stable = UNSTABLE < pivots.min() and pivots.max() < 1 / UNSTABLE
+        age = x.memory.age + len(move) if stable else RENEW
+        S = self.W[np.flatnonzero(after)]
+        self.levels.offer(S, x.value + change, Descent(T, move, age))
+
+    def _tableaux(self, batch: list[Held]) -> tuple[list[Held], Matrix]:
+        """The tableaux of those supports of the batch that have one."""
+        usable, stack = [], []
+        for x in batch:
+            if x.memory is None or x.memory.age >= RENEW:
+                T = tableau(self.moments, self.local(x.support))
+                x.memory = Descent(self.moments, (), 0)
+            else:
+                T = x.memory.parent
+            if T is not None:
+                usable.append(x)
+                stack.append(T)
+        out = np.array(stack)
+        for step in (0, 1):
+            some = [a for a, x in enumerate(usable) if len(x.memory.pivots) > step]
+            if some:
+                part = out[some]
+                pivot(part, np.array([usable[a].memory.pivots[step] for a in some]))
+                out[some] = part
+        return usable, out
+
+    def _inside(self, supports: Iterable[Support]) -> NDArray[np.int8]:
+        rows = []
+        for S in supports:
+            rows.append(np.zeros(len(self.W), dtype=np.int8))
+            rows[-1][self.local(S)] = 1
+        return np.array(rows)
+
+    # ways out of a local optimum
+
+    def shake(self, k: int, rng: np.random.Generator) -> bool:
+        """Move the best support of size k to one nearby, exchange from there, and offer the result.
+
+        Is it kept?
+        """
+        S = self.local(self.levels.kept[k][0].support)
+        T = tableau(self.moments, S)
+        if T is None:
+            return False
+        S = (self._unregularised if rng.random() < 0.5 else self._rebuilt)(T, S, rng)
+        T = tableau(self.moments, S)
+        if T is None:
+            return False
+        S, T = self._exchanged(T, S)
+        return self.levels.offer(self.W[S], float(T[-1, -1] / 2))
+
+    def _unregularised(self, T: Matrix, S: Support, rng: np.random.Generator) -> Support:
+        """ARHT's way out: regularise all but a random part of S, and exchange.
+
+        The features left free are drawn with probability proportional to x_i².
+        """
+        keys = rng.exponential(size=len(S)) / np.maximum(T[S, -1] ** 2, 1e-300)
+        ridge = np.full(len(self.W), 10 ** rng.uniform(-3, 0))
+        ridge[S[np.argsort(keys)[: len(S) // 2]]] = 0.0
+        moments = self.moments.copy()
+        np.einsum("ii->i", moments)[:-1] += ridge  # a view of the diagonal
+        regularised = tableau(moments, S)
+        return S if regularised is None else self._exchanged(regularised, S)[0]
+
+    def _rebuilt(self, T: Matrix, S: Support, rng: np.random.Generator) -> Support:
+        """Take out a random part of S; refill it with good features, the last with the best."""
+        k = len(S)
+        out = rng.permutation(S)[: int(rng.integers(1, k // 2 + 2))]
+        inside = np.zeros(len(self.W), dtype=bool)
+        inside[S] = True
+        for j in out:
+            pivot(T[None], np.array([j]))
+            inside[j] = False
+        for left in reversed(range(len(out))):
+            changes = np.where(inside, np.inf, single_changes(T[None])[0])
+            good = smallest(changes, REFILL if left else 1)
+            if not len(good):
+                return S
+            i = good[int(len(good) * rng.random() ** 2)]
+            pivot(T[None], np.array([i]))
+            inside[i] = True
+        return np.flatnonzero(inside)
+
+    def _exchanged(self, T: Matrix, S: Support) -> tuple[Support, Matrix]:
+        """The best exchange again and again; T is the tableau of S."""
+        inside = np.zeros((1, len(self.W)), dtype=np.int8)
+        inside[0, S] = 1
+        while True:
+            self.explored += 1
+            pair = pair_changes(T[None])
+            [(j, i)] = best_pairs(pair, inside, 1)
+            if not pair[0, j, i] < -self.levels.resolution:
+                return np.flatnonzero(inside[0]), T
+            for p in (j, i):
+                pivot(T[None], np.array([p]))
+                inside[0, p] ^= 1
+
+
+def best_pairs(changes: Matrix, inside: NDArray[np.int8], kind: int) -> list[tuple[int, int]]:
+    """Of each support the best pair with `kind` features inside; the one inside comes first."""
+    n = changes.shape[-1]
+    of_kind = inside[:, :, None] + inside[:, None, :] == kind
+    flat = np.where(of_kind, changes, np.inf).reshape(len(changes), -1).argmin(axis=1)
+    pairs = (divmod(int(c), n) for c in flat)
+    return [(i, j) if row[i] else (j, i) for (i, j), row in zip(pairs, inside, strict=True)]

@@ -1,0 +1,83 @@
+"""The sweep operator: a quadratic as seen from a support, updated one feature at a time.
+
+The moments [[C, c], [cᵀ, 2v]] describe f(x) = ½ xᵀCx − cᵀx + v. Swept on the features S they become
+the *tableau* of S: −C_SS⁻¹ inside S, C_SS⁻¹C_SO across, and outside what S leaves of C; in the last
+column the minimiser over S (inside) and its residual c − Cx (outside); in the corner
+twice the minimum. So one formula tells how the minimum changes when a feature enters or leaves, and
+one tells it for every pair of features: both enter, both leave, or one is exchanged for the other.
+
+All functions take a stack of tableaux, one per support.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ellzero.core import Matrix, Support
+
+DEPENDENT = 1e-11
+"""A column of unit norm is dependent on others when less than this is left of its squared norm."""
+
+CLEAR = 1e-8
+"""A pair is scored where its determinant is more than this; below, rounding would decide."""
+
+
+def tableau(moments: Matrix, S: Support) -> Matrix | None:
+    """The tableau of S from the start; None where the columns of S are dependent."""
+    T = moments.copy()
+    if not len(S):
+        return T
+    rows = moments[S]
+    factor, info = lapack.dpotrf(rows[:, S], lower=1)
+    if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * rows[:, S].diagonal()).any():
+        return None
+    inverse = lapack.dpotrs(factor, np.eye(len(S)), lower=1)[0]
+    W = inverse @ rows
+    T -= rows.T @ W
+    T[S] = W
+    T[:, S] = W.T
+    T[np.ix_(S, S)] = -inverse
+    return T
+
+
+def pivot(T: Matrix, features: Support) -> None:
+    """Let one feature of each support enter or leave, in place."""
+    each = np.arange(len(T))
+    row = T[each, features]
+    d = row[each, features]
+    T -= row[:, :, None] * (row / d[:, None])[:, None, :]
+    row /= np.abs(d)[:, None]
+    T[each, features] = row
+    T[each, :, features] = row
+    T[each, features, features] = -1 / d
+
+
+def single_changes(T: Matrix) -> Matrix:
+    """How the minimum changes when a feature enters or leaves; inf where it may not."""
+    d = np.einsum("lii->li", T)[:, :-1]
+    r = T[:, :-1, -1]
+    allowed = np.abs(d) > DEPENDENT
+    return np.where(allowed, -0.5 * r * r / np.where(allowed, d, 1.0), np.inf)
+
+
+def pair_changes(T: Matrix) -> Matrix:
+    """How the minimum changes when two features enter, leave or trade places; inf where unclear."""
+    a = T[:, :-1, :-1]
+    r = T[:, :-1, -1]
+    d = np.einsum("lii->li", a)
+    determinant = d[:, :, None] * d[:, None, :]
+    determinant -= a * a
+    change = a * r[:, :, None]
+    change *= 2 * r[:, None, :]
+    cross = (r * r)[:, :, None] * d[:, None, :]
+    change -= cross
+    change -= cross.transpose(0, 2, 1)
+    # an exchange has a negative determinant: what is left of the one, times h of the other
+    lowest = -DEPENDENT * np.abs(d).max(axis=1)[:, None, None]
+    unclear = (determinant < CLEAR) & (determinant > lowest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change /= determinant
+    change *= 0.5
+    change[unclear] = np.inf
+    return change

@@ -1,0 +1,145 @@
+"""The parts of ellzero's search: the sweep operator, the beam, the levels, the working set."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ellzero as lz
+from ellzero.algorithms.beam import beam
+from ellzero.algorithms.levels import Levels
+from ellzero.algorithms.quadratic_search import QuadraticSearch
+from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
+
+N = 9
+
+
+@pytest.fixture(params=[0.0, 0.3], ids=["plain", "ridge"])
+def f(request, rng):
+    X = rng.normal(size=(40, N)) + 0.8 * rng.normal(size=(40, 1))
+    return lz.LeastSquares(X, X[:, :3] @ [1, -1, 2] + rng.normal(size=40), ridge=request.param)
+
+
+@pytest.fixture
+def moments(f):
+    return f.moment_rows(np.arange(N + 1))
+
+
+def test_moments_describe_the_objective(f, moments):
+    S = np.array([1, 4, 7])
+    x = np.linalg.solve(moments[np.ix_(S, S)], moments[S, N])
+    assert_allclose(moments[N, N] / 2 - 0.5 * moments[S, N] @ x, f.minimize(S).value)
+    assert_allclose(moments.diagonal(), f.moment_diagonal)
+    assert_allclose(moments, moments.T)
+
+
+def test_a_tableau_is_what_pivots_lead_to(moments):
+    S = np.array([0, 3, 8])
+    swept = moments[None].copy()
+    for j in (3, 5, 0, 8, 5):  # 5 enters and leaves again
+        pivot(swept, np.array([j]))
+    assert_allclose(swept[0], tableau(moments, S), atol=1e-12)
+
+
+def test_a_tableau_gives_the_value_of_every_neighbour(f, moments):
+    S = np.array([2, 5, 6])
+    T = tableau(moments, S)[None]
+    value = f.minimize(S).value
+    assert_allclose(T[0, -1, -1] / 2, value)
+    single, pair = single_changes(T)[0], pair_changes(T)[0]
+    for i in range(N):
+        after = np.setxor1d(S, [i])
+        assert_allclose(value + single[i], f.minimize(after).value, rtol=1e-10)
+        for j in set(range(N)) - {i}:
+            after = np.setxor1d(S, [i, j])
+            assert_allclose(value + pair[i, j], f.minimize(after).value, rtol=1e-10)
+
+
+def test_dependent_features_have_no_tableau_and_no_change():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    X[:, 3] = X[:, 0] - X[:, 1]
+    f = lz.LeastSquares(X, X[:, 2] + X[:, 0])
+    moments = f.moment_rows(np.arange(5))
+    assert tableau(moments, np.array([0, 1, 3])) is None
+    T = tableau(moments, np.array([0, 1]))[None]
+    assert single_changes(T)[0, 3] == np.inf
+    assert pair_changes(T)[0, 3, 2] == np.inf
+
+
+def test_a_beam_of_one_is_forward_selection(f):
+    S = np.empty(0, dtype=int)
+    for supports, values, _ in beam(f, N, 1):
+        gains = f.insertion_values(S)
+        S = np.sort(np.append(S, np.argmin(gains)))
+        assert np.sort(supports[0]).tolist() == S.tolist()
+        assert_allclose(values[0], f.minimize(S).value, rtol=1e-9)
+
+
+def test_a_beam_wide_enough_is_exhaustive(f):
+    for supports, values, _ in beam(f, 4, 1000):
+        assert len({tuple(sorted(S)) for S in supports.tolist()}) == len(supports)
+        assert_allclose(values, [f.minimize(S).value for S in supports], rtol=1e-9)
+        assert_allclose(values, np.sort(values))
+        best = f.best_subset(supports.shape[1])
+        assert_allclose(values[0], best.value, rtol=1e-9)
+
+
+def test_a_beam_ends_where_nothing_is_left_to_gain():
+    X = np.eye(5)
+    y = np.array([1.0, 2.0, 0.0, 0.0, 0.0])
+    values = [v[0] for _, v, _ in beam(lz.LeastSquares(X, y), 5, 3)]
+    assert_allclose(values, [0.5, 0.0], atol=1e-12)
+
+
+def test_levels_keep_the_best_few():
+    levels = Levels(0, 2, 2, 1e-9)
+    offers = [([1], 3.0), ([2], 2.0), ([3], 4.0), ([1], 1.0), ([4], 2.5), ([1, 2, 3], 0.0)]
+    kept = [levels.offer(np.array(S), value) for S, value in offers]
+    assert kept == [True, True, False, False, True, False]  # [1] was seen, size 3 is too large
+    assert [x.value for x in levels.kept[1]] == [2.0, 2.5]
+    assert [x.value for x in levels.take_fresh(1)] == [2.0, 2.5]
+    assert levels.take_fresh(2) == []
+
+
+def wide_problem(rng, m=60, n=200):
+    X = rng.normal(size=(m, n)) + rng.normal(size=(m, 1))
+    return lz.LeastSquares(X, X[:, :6] @ [1, -1, 1, -1, 1, -1] + 0.1 * rng.normal(size=m))
+
+
+def test_no_neighbour_is_better_than_what_is_settled(rng):
+    """Also none outside the working set."""
+    f = wide_problem(rng)
+    levels = Levels(0, 8, 2, f.resolution)
+    search = QuadraticSearch(f, levels)
+    search.forward(2)
+    for _ in search.settle():
+        pass
+    assert len(search.W) < f.n_features
+    values = {k: kept[0].value for k, kept in levels.kept.items() if kept}
+    for k, kept in levels.kept.items():
+        if not kept:
+            continue
+        S, tolerance = kept[0].support, 1e-9 * values[1]
+        assert_allclose(values[k], f.minimize(S).value, rtol=1e-8)
+        if k:
+            assert f.best_exchange(S)[2] >= values[k] - tolerance
+        if k + 1 in values:
+            assert f.insertion_values(S).min() >= values[k + 1] - tolerance
+        if k > 1:
+            assert f.removal_values(S).min() >= values[k - 1] - tolerance
+
+
+def test_shakes_only_help(rng):
+    f = wide_problem(rng)
+    little, much = (lz.path(f, range(1, 9), effort=effort) for effort in (0, 4))
+    assert all(much[s].value <= little[s].value * (1 + 1e-12) for s in little)
+
+
+@pytest.mark.parametrize("n", [30, 200], ids=["whole", "working-set"])
+def test_the_planted_pairs_are_found(n, rng):
+    """Pairs of nearly equal columns with opposite signs: one alone gains next to nothing."""
+    X = rng.normal(size=(400, n))
+    X[:, 1::2] = X[:, ::2] + 0.05 * rng.normal(size=X[:, 1::2].shape)
+    coef = np.zeros(n)
+    coef[:6] = [10, -10, 10, -10, 10, -10]
+    f = lz.LeastSquares(X, X @ coef + 0.1 * rng.normal(size=400))
+    assert lz.solve(f, 6).support.tolist() == [0, 1, 2, 3, 4, 5]
