@@ -140,6 +140,8 @@ class Objective(ABC):
     forced: tuple[int, ...] = ()
     resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
+    floor: float = -np.inf
+    """f is never less than this; what comes as close as rounding allows needs no improvement."""
     breadth: int = 1
     """How many supports of each size a search can afford to pursue."""
     blas_threads: int | None = None
@@ -166,6 +168,10 @@ class Objective(ABC):
     def value(self, x: Point) -> float:
         point = self.point(x)
         return self._value(point.support, point.coef)
+
+    def upper_value(self, x: Iterate) -> float:
+        """f(x) or, if that is cheaper, its value before the intercept is adjusted to x."""
+        return self._value(x.support, x.coef)
 
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ellzero.core import Support
 
 
@@ -21,11 +23,16 @@ class Held:
 
 
 class Levels:
-    """The best few supports of sizes bottom … top; those not yet looked at are `fresh`."""
+    """The best few supports of sizes bottom … top; those not yet looked at are `fresh`.
 
-    def __init__(self, bottom: int, top: int, breadth: int, resolution: float):
+    A support whose value is at the floor ends the levels: none is better, and no larger one.
+    """
+
+    def __init__(
+        self, bottom: int, top: int, breadth: int, resolution: float, floor: float = -np.inf
+    ):
         self.bottom, self.top = bottom, top
-        self.breadth, self.resolution = breadth, resolution
+        self.breadth, self.resolution, self.floor = breadth, resolution, floor
         self.kept: dict[int, list[Held]] = {k: [] for k in range(bottom, top + 1)}
         self.fresh: list[Held] = []
         self._seen: set[bytes] = set()
@@ -35,7 +42,7 @@ class Levels:
 
     def bests(self) -> list[Held]:
         """The best of every size that has any."""
-        return [kept[0] for kept in self.kept.values() if kept]
+        return [kept[0] for k, kept in self.kept.items() if kept and k <= self.top]
 
     def limit(self, k: int) -> float:
         """What the value of a new support of this size must be less than, for it to be kept."""
@@ -55,7 +62,10 @@ class Levels:
         self._seen.add(support.tobytes())
         kept = self.kept[k]
         kept.append(Held(support, value, memory))
-        self.fresh.append(kept[-1])
+        if value <= self.floor:
+            self.top = k
+        else:
+            self.fresh.append(kept[-1])
         kept.sort(key=lambda x: x.value)
         for x in kept[self.breadth :]:
             x.displaced = True
@@ -64,6 +74,6 @@ class Levels:
 
     def take_fresh(self, largest: int) -> list[Held]:
         """The fresh supports of up to so many features; they are fresh no more."""
-        fresh = [x for x in self.fresh if not x.displaced]
+        fresh = [x for x in self.fresh if not x.displaced and len(x.support) <= self.top]
         self.fresh = [x for x in fresh if len(x.support) > largest]
         return [x for x in fresh if len(x.support) <= largest]

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from ellzero.algorithms.levels import Held, Levels
+from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
 from ellzero.core import Iterate, Objective, Support, magnitudes, smallest, swapped
 
@@ -23,6 +23,9 @@ PROPOSALS = 2
 
 CANDIDATES = 64
 """The model is searched among this many of the best insertions."""
+
+EXACT_BELOW = 3
+"""Below this size all candidates are inserted on f itself, where f can afford that."""
 
 DOUBT = 2.0
 """By what factor a model may misjudge a change before anything is known of it."""
@@ -48,6 +51,16 @@ class ModelSearch:
                     yield
             front += 1
 
+    def shake(self, k: int, rng: np.random.Generator) -> bool:
+        """Shake the best support of size k on its model; is the result kept?"""
+        self.explored += 1
+        x = self.levels.kept[k][0].memory
+        model = self.f.quadratic_model(x)
+        if model is None:
+            return False
+        search = self._search_of(model, x, 0)
+        return search.shake(k, rng) and self._check(model, x, search.levels)
+
     def _explore(self, x: Iterate) -> None:
         self.explored += 1
         model = self.f.quadratic_model(x)
@@ -56,27 +69,45 @@ class ModelSearch:
                 if self.levels.is_new(S):
                     self.offer(self.f.minimize(S, x))
             return
-        doubt = DOUBT
-        for proposal in self._proposals(model, x):
-            S, change = proposal.support, proposal.value - x.value
-            hoped = x.value + (change * doubt if change < 0 else change / doubt)
-            if not hoped < self.levels.limit(len(S)) or not self.levels.is_new(S):
-                continue
-            y = self.f.minimize(S, model.minimize(S))
-            self.offer(y)
-            if abs(change) > self.f.resolution:
-                doubt = 1.25 * max(abs(y.value - x.value) / abs(change), 0.8)
+        search = self._search_of(model, x, REACH)
+        for _ in search.settle_here():
+            pass
+        self._check(model, x, search.levels)
+        if len(x.support) < EXACT_BELOW and self.levels.breadth > 1:
+            for i in smallest(model.insertion_values(x.support), CANDIDATES):
+                S = np.sort(np.append(x.support, i))
+                if self.levels.is_new(S):
+                    self.offer(self.f.minimize(S, x))
 
-    def _proposals(self, model: Objective, x: Iterate) -> list[Held]:
+    def _search_of(self, model: Objective, x: Iterate, reach: int) -> QuadraticSearch:
+        """A search of the model, from x, over the sizes around that of x."""
         k = len(x.support)
-        bottom, top = max(k - REACH, 1), min(k + REACH, self.levels.top)
-        found = Levels(min(bottom, k), top, PROPOSALS, model.resolution)
+        bottom, top = min(k, max(k - reach, 1)), min(k + reach, self.levels.top)
+        found = Levels(bottom, top, PROPOSALS, model.resolution)
         found.offer(x.support, x.value)
         search = QuadraticSearch(model, found)
         search.use(smallest(model.insertion_values(x.support), CANDIDATES))
-        for _ in search.settle_here():
-            pass
-        return sorted(found, key=lambda held: abs(len(held.support) - k))
+        return search
+
+    def _check(self, model: Objective, x: Iterate, found: Levels) -> bool:
+        """Refit on f what the model proposes; is any of it kept?"""
+        doubt, kept = DOUBT, False
+        for held in sorted(found, key=lambda held: abs(len(held.support) - len(x.support))):
+            S, change = held.support, held.value - x.value
+            limit = self.levels.limit(len(S))
+            hoped = x.value + (change * doubt if change < 0 else change / doubt)
+            if not hoped < limit or not self.levels.is_new(S):
+                continue
+            start = model.minimize(S)
+            reached = self.f.upper_value(start)
+            # what the model got wrong bounds what is still to be gained, but for higher orders
+            if reached - abs(reached - start.value) >= limit:
+                continue
+            y = self.f.minimize(S, start)
+            kept |= self.offer(y)
+            if abs(change) > self.f.resolution:
+                doubt = 1.25 * max(abs(y.value - x.value) / abs(change), 0.8)
+        return kept
 
 
 def neighbours(f: Objective, x: Iterate) -> list[Support]:

@@ -29,6 +29,9 @@ NARROW = 4
 WORTHWHILE = 64
 """A second beam comes if it is at least this wide."""
 
+NEGLIGIBLE = 100
+"""A value that is so many times the resolution above the floor is at the floor."""
+
 HELD = 2
 """How many supports of each size are kept on a quadratic."""
 
@@ -43,7 +46,8 @@ def search_steps(
     """
     quadratic = f.moment_diagonal is not None
     top = min(f.n_choosable, largest + max(5, ceil(largest / 4)))
-    levels = Levels(0, top, HELD if quadratic else f.breadth, f.resolution)
+    floor = f.floor + NEGLIGIBLE * f.resolution
+    levels = Levels(0, top, HELD if quadratic else f.breadth, f.resolution, floor)
     proven = {}
     lowest: dict[int, float] = {}
 
@@ -82,14 +86,7 @@ def quadratic_phases(
         yield from search.settle()
     # where data are large, supports differ clearly and a shake is not worth its time
     patience = search.explored * (effort if width >= WORTHWHILE else effort - 1)
-    sizes = [k for k, kept in levels.kept.items() if k and kept and not proven.get(k)]
-    z, last_success = 0, search.explored
-    while sizes and search.explored < last_success + patience / 2:
-        rng = child(seed, z)
-        z += 1
-        if search.shake(int(rng.choice(sizes)), rng):
-            last_success = search.explored
-        yield from search.settle()
+    yield from shakes(search, levels, proven, patience / 2, seed)
 
 
 def model_phases(
@@ -98,3 +95,24 @@ def model_phases(
     search = ModelSearch(f, levels)
     search.offer(f.minimize(np.empty(0, dtype=np.intp)))
     yield from search.settle()
+    patience = search.explored * (effort if f.breadth > 1 else effort - 1)
+    yield from shakes(search, levels, proven, patience, seed)
+
+
+def shakes(
+    search: QuadraticSearch | ModelSearch,
+    levels: Levels,
+    proven: dict[int, bool],
+    patience: float,
+    seed: Any,
+) -> Iterator[None]:
+    """Shake supports of random sizes until this has not helped for `patience` supports."""
+    sizes = [len(x.support) for x in levels.bests() if len(x.support) and x.value > levels.floor]
+    sizes = [k for k in sizes if not proven.get(k)]
+    z, last_success = 0, search.explored
+    while sizes and search.explored < last_success + patience:
+        rng = child(seed, z)
+        z += 1
+        if search.shake(int(rng.choice(sizes)), rng):
+            last_success = search.explored
+        yield from search.settle()

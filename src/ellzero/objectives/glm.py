@@ -24,6 +24,9 @@ from ellzero.objectives.newton import Minimum, newton, stable_inverse
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
 
+LARGEST_LOCAL_GRAM = 500
+"""With more features, only those rows of a local model's Gram matrix are made that are used."""
+
 BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
 
@@ -58,7 +61,7 @@ class GeneralizedLinear(Objective):
         null = float(self.weight @ self.loss.evaluate(np.zeros(m), self.y)[0])
         self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
-        self.breadth = int(np.clip(1e6 / (m * n), 1, 4))
+        self.breadth = int(np.clip(2.3e6 / (m * n), 1, 4))
         self._seen: tuple[Iterate, Vector] | None = None
         self._model: tuple[Iterate, Vector, LocalModel] | None = None
 
@@ -95,6 +98,16 @@ class GeneralizedLinear(Objective):
 
     def _value(self, S: Support, coef: Vector) -> float:
         return self._profile(S, coef).value
+
+    def upper_value(self, x: Iterate) -> float:
+        if x.nuisance is None:
+            return self._value(x.support, x.coef)
+        S = x.support
+        eta = self.N @ x.nuisance + self.design.columns(S) @ (x.coef * self.scale[S])
+        F = list(self.forced)
+        forced = x.nuisance[int(self.fit_intercept) :] / self.scale[F]
+        penalty = self.ridge[S] @ x.coef**2 + self.ridge[F] @ forced**2
+        return float(self.weight @ self.loss.evaluate(eta, self.y)[0] + 0.5 * penalty)
 
     def _gradient(self, point: Iterate) -> Vector:
         q, _ = self._slopes(point)
@@ -197,7 +210,7 @@ class GeneralizedLinear(Objective):
             x = self._profile(x.support, x.coef)
         _, D = self._slopes(x)
         D = np.maximum(D, 1e-100 * (self.weight > 0))  # saturated losses keep a trace of curvature
-        gram = self._gram(D)
+        gram = self._gram(D, LARGEST_LOCAL_GRAM)
         S = x.support
         scaled = x.coef * gram.scale[S]
         Hx = (scaled @ gram.rows(S)) * gram.scale
@@ -215,11 +228,11 @@ class GeneralizedLinear(Objective):
 
     # inside
 
-    def _gram(self, weight: Vector) -> Gram:
+    def _gram(self, weight: Vector, largest: int = LARGEST_GRAM) -> Gram:
         F = np.array(self.forced, dtype=np.intp)
         ridge = scaled_ridge(self.ridge, self.scale)
         gram: Gram
-        if self.n_features > LARGEST_GRAM:
+        if self.n_features > largest:
             gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge)
         else:
             stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
@@ -307,6 +320,8 @@ class Logistic(GeneralizedLinear):
 
     y holds two classes, as {0, 1} or {−1, 1}; the other parameters are those of `LeastSquares`.
     """
+
+    floor = 0.0
 
     def __init__(
         self,

@@ -43,6 +43,8 @@ class LeastSquares(Quadratic):
     array([0])
     """
 
+    floor = 0.0
+
     def __init__(
         self,
         X: Any,
