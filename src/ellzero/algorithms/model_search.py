@@ -15,8 +15,11 @@ from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
 from ellzero.core import Iterate, Objective, Support, magnitudes, smallest, swapped
 
+STRIDE = 3
+"""A sweep makes a model at every so many sizes, and searches it over as many up and down."""
+
 REACH = 2
-"""The model is searched over sizes that differ by up to this many features."""
+"""Otherwise a model is searched over sizes that differ by up to this many features."""
 
 PROPOSALS = 2
 """So many supports of each size are proposed."""
@@ -41,13 +44,25 @@ class ModelSearch:
     def offer(self, x: Iterate) -> bool:
         return self.levels.offer(x.support, x.value, x)
 
+    def sweep(self) -> Iterator[None]:
+        """Up and down over the sizes, with a model at every few of them."""
+        levels = self.levels
+        sizes = [*range(levels.bottom, levels.top, STRIDE), levels.top]
+        for k in [*sizes, *reversed(sizes)]:
+            if k > levels.top or not levels.kept[k] or levels.kept[k][0].checked:
+                continue
+            levels.kept[k][0].checked = True
+            self._explore(levels.kept[k][0].memory, STRIDE)
+            yield
+        levels.fresh.clear()
+
     def settle(self) -> Iterator[None]:
         """Small supports go first: what they lead to may displace larger ones."""
         front = self.levels.bottom
         while self.levels.fresh:
             for held in self.levels.take_fresh(front):
                 if not held.displaced:
-                    self._explore(held.memory)
+                    self._explore(held.memory, REACH)
                     yield
             front += 1
 
@@ -61,7 +76,7 @@ class ModelSearch:
         search = self._search_of(model, x, 0)
         return search.shake(k, rng) and self._check(model, x, search.levels)
 
-    def _explore(self, x: Iterate) -> None:
+    def _explore(self, x: Iterate, reach: int) -> None:
         self.explored += 1
         model = self.f.quadratic_model(x)
         if model is None:
@@ -69,7 +84,7 @@ class ModelSearch:
                 if self.levels.is_new(S):
                     self.offer(self.f.minimize(S, x))
             return
-        search = self._search_of(model, x, REACH)
+        search = self._search_of(model, x, reach)
         for _ in search.settle_here():
             pass
         self._check(model, x, search.levels)
@@ -106,7 +121,7 @@ class ModelSearch:
             y = self.f.minimize(S, start)
             kept |= self.offer(y)
             if abs(change) > self.f.resolution:
-                doubt = 1.25 * max(abs(y.value - x.value) / abs(change), 0.8)
+                doubt = 1 + 2 * abs(1 - (y.value - x.value) / change)
         return kept
 
 

@@ -94,9 +94,14 @@ def model_phases(
 ) -> Iterator[None]:
     search = ModelSearch(f, levels)
     search.offer(f.minimize(np.empty(0, dtype=np.intp)))
-    yield from search.settle()
-    patience = search.explored * (effort if f.breadth > 1 else effort - 1)
-    yield from shakes(search, levels, proven, patience, seed)
+    yield from search.sweep()
+    patience = (
+        effort if f.breadth > 1 else effort - 1
+    )  # one sweep is all that large data can afford
+    if patience > 0:
+        levels.fresh = levels.bests()
+        yield from search.settle()
+        yield from shakes(search, levels, proven, patience * search.explored / 2, seed)
 
 
 def shakes(

@@ -54,7 +54,8 @@ class Custom(Objective):
         if self._functions[2] is not None:
             best = newton(
                 lambda u: self._value(S, u),
-                lambda u: (self._restricted_gradient(S, u), self._restricted_hessian(S, u)),
+                lambda u: self._restricted_gradient(S, u),
+                lambda u: self._restricted_hessian(S, u),
                 u,
                 1e-12 * self._scale,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
 class Design:
     def __init__(self, X: Any):
-        X = X.tocsc() if sparse.issparse(X) else as_array(X, "X")
+        X = _canonical(X.tocsc()) if sparse.issparse(X) else as_array(X, "X")
         if X.dtype.kind not in "fiub":
             raise TypeError(
                 f"X: expected numbers, got dtype {X.dtype}; encode text and categories first."
@@ -85,7 +86,7 @@ class Design:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
         m, n = self.shape
         rows = max(BLOCK_BYTES // (8 * n), 16)
-        X = self.X.tocsr() if self.is_sparse else self.X
+        X = self.by_rows if self.is_sparse else self.X
         for begin in range(0, m, rows):
             part = slice(begin, min(begin + rows, m))
             block = X[part].toarray() if self.is_sparse else X[part]
@@ -102,13 +103,25 @@ class Design:
             out += block.T @ V[part]
         return out
 
+    @cached_property
+    def by_rows(self) -> Any:
+        """Sparse X in the order in which products with its columns want it."""
+        return self.X.tocsr()
+
+    def sparse_products(self, S: NDArray[np.intp], weight: Vector) -> NDArray[np.float64]:
+        """X_Sᵀ diag(weight) X for a sparse X."""
+        part = self.X[:, S].astype(np.float64)
+        part.data *= weight[part.indices]
+        return (part.T @ self.by_rows).toarray()
+
     def squared_norms(self, weight: Vector, mean: Vector) -> Vector:
         """Σ_k weight_k (X_kj − mean_j)² for every column j."""
         if self.is_sparse:
-            raw = np.asarray(self.X.multiply(self.X).T @ weight).ravel()
-            centred = raw - weight.sum() * mean**2
-            if (centred >= 1e-4 * raw).all():
-                return centred
+            X = self.X
+            stored = sparse.csc_array((np.ones(X.nnz), X.indices, X.indptr), X.shape)
+            elsewhere = np.maximum(weight.sum() - stored.T @ weight, 0.0)
+            stored.data = (X.data - np.repeat(mean, np.diff(X.indptr))) ** 2
+            return stored.T @ weight + elsewhere * mean**2
         out = np.zeros(self.shape[1])
         centre = mean.any()
         for part, block in self.row_blocks():
@@ -116,6 +129,14 @@ class Design:
             np.multiply(block, block, out=block)
             out += weight[part] @ block
         return out
+
+
+def _canonical(X: Any) -> Any:
+    """Entries that are given twice are summed, in a copy."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

@@ -27,6 +27,9 @@ from ellzero.objectives.statistics import Statistics
 LARGEST_LOCAL_GRAM = 500
 """With more features, only those rows of a local model's Gram matrix are made that are used."""
 
+LARGEST_SPARSE_LOCAL_GRAM = 128
+"""The same for sparse data, of which a few columns are handled faster than all."""
+
 BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
 
@@ -58,11 +61,12 @@ class GeneralizedLinear(Objective):
         self.n_features = n
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
-        null = float(self.weight @ self.loss.evaluate(np.zeros(m), self.y)[0])
+        null = float(self.weight @ self.loss.value(np.zeros(m), self.y))
         self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
         self.breadth = int(np.clip(2.3e6 / (m * n), 1, 4))
         self._seen: tuple[Iterate, Vector] | None = None
+        self._columns: tuple[bytes, Matrix] | None = None
         self._model: tuple[Iterate, Vector, LocalModel] | None = None
 
     # the contract
@@ -76,7 +80,7 @@ class GeneralizedLinear(Objective):
     ) -> tuple[Iterate, Minimum, Matrix]:
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
-        A = np.column_stack([self.N, self.design.columns(S)])
+        A = self._with_nuisance(S)
         u = np.zeros(A.shape[1])
         if x0 is not None:
             _, here, there = np.intersect1d(S, x0.support, return_indices=True)
@@ -84,11 +88,11 @@ class GeneralizedLinear(Objective):
             if x0.nuisance is not None:
                 u[:q] = x0.nuisance
         problem = _Restricted(self, A, self._penalty(S))
-        best = newton(problem.value, problem.derivatives, u, tol)
+        best = problem.minimize(u, tol)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
                 best,
-                newton(problem.value, problem.derivatives, 0 * u, tol),
+                problem.minimize(0 * u, tol),
                 key=lambda b: b.value,
             )
         coef = best.u[q:] / self.scale[S]
@@ -103,11 +107,8 @@ class GeneralizedLinear(Objective):
         if x.nuisance is None:
             return self._value(x.support, x.coef)
         S = x.support
-        eta = self.N @ x.nuisance + self.design.columns(S) @ (x.coef * self.scale[S])
-        F = list(self.forced)
-        forced = x.nuisance[int(self.fit_intercept) :] / self.scale[F]
-        penalty = self.ridge[S] @ x.coef**2 + self.ridge[F] @ forced**2
-        return float(self.weight @ self.loss.evaluate(eta, self.y)[0] + 0.5 * penalty)
+        u = np.concatenate([x.nuisance, x.coef * self.scale[S]])
+        return _Restricted(self, self._with_nuisance(S), self._penalty(S)).value(u)
 
     def _gradient(self, point: Iterate) -> Vector:
         q, _ = self._slopes(point)
@@ -210,7 +211,8 @@ class GeneralizedLinear(Objective):
             x = self._profile(x.support, x.coef)
         _, D = self._slopes(x)
         D = np.maximum(D, 1e-100 * (self.weight > 0))  # saturated losses keep a trace of curvature
-        gram = self._gram(D, LARGEST_LOCAL_GRAM)
+        largest = LARGEST_SPARSE_LOCAL_GRAM if self.design.is_sparse else LARGEST_LOCAL_GRAM
+        gram = self._gram(D, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
         Hx = (scaled @ gram.rows(S)) * gram.scale
@@ -228,12 +230,22 @@ class GeneralizedLinear(Objective):
 
     # inside
 
+    def _with_nuisance(self, S: Support) -> Matrix:
+        """The columns of the intercept and the forced features, and those of S."""
+        key = S.tobytes()
+        if self._columns is None or self._columns[0] != key:
+            A = np.empty((len(self.y), self.N.shape[1] + len(S)), order="F")
+            A[:, : self.N.shape[1]] = self.N
+            A[:, self.N.shape[1] :] = self.design.columns(S)
+            self._columns = key, A
+        return self._columns[1]
+
     def _gram(self, weight: Vector, largest: int = LARGEST_GRAM) -> Gram:
         F = np.array(self.forced, dtype=np.intp)
         ridge = scaled_ridge(self.ridge, self.scale)
         gram: Gram
         if self.n_features > largest:
-            gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge)
+            gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge, tolerated=1e9)
         else:
             stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
             gram = profiled_moments(stats, self.fit_intercept, F, ridge)[0]
@@ -250,7 +262,7 @@ class GeneralizedLinear(Objective):
         """The point with the best intercept and forced coefficients for it."""
         offset = self.design.columns(S) @ (coef * self.scale[S])
         problem = _Restricted(self, self.N, self._penalty(S[:0]), offset)
-        best = newton(problem.value, problem.derivatives, np.zeros(self.N.shape[1]), self.tol)
+        best = problem.minimize(np.zeros(self.N.shape[1]), self.tol)
         value = best.value + 0.5 * float(self.ridge[S] @ coef**2)
         return Iterate(S, coef, value, self.n_features, minimizer=False, nuisance=best.u)
 
@@ -261,7 +273,7 @@ class GeneralizedLinear(Objective):
             T = full.support
             eta = self.N @ full.nuisance + self.design.columns(T) @ (full.coef * self.scale[T])
             self._seen = point, eta
-        _, first, second = self.loss.evaluate(self._seen[1], self.y)
+        first, second = self.loss.derivatives(self._seen[1], self.y)
         return self.weight * first, self.weight * second
 
     def _separates(self, eta: Vector) -> bool:
@@ -283,7 +295,6 @@ class _Restricted:
     def _look(self, u: Vector) -> None:
         if self._u is not u:
             self._u, self._eta = u, self.A @ u + self.offset
-            self._losses = self.f.loss.evaluate(self._eta, self.f.y)
 
     def eta(self, u: Vector) -> Vector:
         self._look(u)
@@ -291,14 +302,21 @@ class _Restricted:
 
     def value(self, u: Vector) -> float:
         self._look(u)
-        return float(self.f.weight @ self._losses[0] + 0.5 * self.penalty @ u**2)
+        losses = self.f.loss.value(self._eta, self.f.y)
+        return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
 
-    def derivatives(self, u: Vector) -> tuple[Vector, Matrix]:
+    def gradient(self, u: Vector) -> Vector:
         self._look(u)
-        _, first, second = self._losses
-        gradient = self.A.T @ (self.f.weight * first) + self.penalty * u
-        root = self.A * np.sqrt(self.f.weight * second)[:, None]
-        return gradient, root.T @ root + np.diag(self.penalty)
+        first, self._second = self.f.loss.derivatives(self._eta, self.f.y)
+        return self.A.T @ (self.f.weight * first) + self.penalty * u
+
+    def hessian(self, u: Vector) -> Matrix:
+        """At the point of the last gradient."""
+        root = self.A * np.sqrt(self.f.weight * self._second)[:, None]
+        return root.T @ root + np.diag(self.penalty)
+
+    def minimize(self, u: Vector, tol: float) -> Minimum:
+        return newton(self.value, self.gradient, self.hessian, u, tol)
 
 
 class LocalModel(Quadratic):

@@ -15,7 +15,7 @@ from scipy.linalg import pinvh
 
 from ellzero.core import Matrix, Support, Vector
 from ellzero.objectives.design import Design
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.statistics import TOLERATED_LOSS, Statistics
 from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
@@ -72,7 +72,15 @@ class LazyGram:
     the latter under their ridge.
     """
 
-    def __init__(self, design: Design, weight: Vector, centre: bool, F: Support, ridge: Vector):
+    def __init__(
+        self,
+        design: Design,
+        weight: Vector,
+        centre: bool,
+        F: Support,
+        ridge: Vector,
+        tolerated: float = TOLERATED_LOSS,
+    ):
         self.design, self.weight = design, weight
         self._threads = current_blas_threads()
         n = design.shape[1]
@@ -82,8 +90,10 @@ class LazyGram:
         self.N = design.columns(F) - self.mean[F]
         self._forced_ridge = bool(ridge[F].any())
         self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
-        cross = self._times(weight[:, None] * self.N)
+        self.cross = cross = self._times(weight[:, None] * self.N)
         left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
+        # products of sparse columns may be centred afterwards where few enough digits cancel
+        self._sparse = design.is_sparse and bool((tolerated * norms2 >= total * self.mean**2).all())
         zero = (left <= 1e-12 * norms2) | (norms2 <= CONSTANT * total * self.mean**2)
         zero[F] = True
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
@@ -119,12 +129,23 @@ class LazyGram:
     def rows(self, S: Support) -> Matrix:
         missing = [j for j in S.tolist() if j not in self._slot]
         if missing:
-            columns = self.design.columns(np.array(missing)) - self.mean[missing]
-            new = self.inner(columns / self._norm[missing]).T
+            new = self._inner_products(np.array(missing))
             new[self.diagonal[missing] == 0] = 0.0
             new[np.arange(len(missing)), missing] = self.diagonal[missing]
             self._append(missing, new)
         return self._store[[self._slot[j] for j in S.tolist()]]
+
+    def _inner_products(self, S: Support) -> Matrix:
+        if not self._sparse:
+            columns = self.design.columns(S) - self.mean[S]
+            return self.inner(columns / self._norm[S]).T
+        new = self.design.sparse_products(S, self.weight)
+        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean)
+        new -= self.cross[S] @ self.K @ self.cross.T
+        new /= self._norm
+        new /= self._norm[S, None]
+        new[:, self.diagonal == 0] = 0.0
+        return new
 
     def _append(self, missing: list[int], new: Matrix) -> None:
         used = len(self._slot)

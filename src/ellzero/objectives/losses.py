@@ -15,8 +15,10 @@ class Loss(Protocol):
     curvature: float
     """An upper bound on the second derivative."""
 
-    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Value, first and second derivative with respect to η."""
+    def value(self, eta: Array, y: Array) -> Array: ...
+
+    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+        """The first and the second with respect to η."""
 
     def conjugate(self, q: Array, y: Array) -> Array:
         """max over η of qη − loss(η, y); inf where that is unbounded."""
@@ -27,14 +29,22 @@ class LogisticLoss:
 
     curvature = 0.25
 
-    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-        sign = 2.0 * y - 1.0
+    def value(self, eta: Array, y: Array) -> Array:
+        z = (1.0 - 2.0 * y) * eta  # minus the margin
+        loss = np.log1p(np.exp(-np.abs(z)))
+        loss += np.maximum(z, 0.0)
+        return loss
+
+    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+        sign = 1.0 - 2.0 * y
         z = sign * eta
         e = np.exp(-np.abs(z))
         r = 1.0 / (1.0 + e)
-        er = e * r
-        wrong = np.where(z > 0, er, r)  # the probability given to the wrong class
-        return np.log1p(e) + np.maximum(-z, 0.0), -sign * wrong, er * r
+        e *= r
+        wrong = np.where(z < 0, e, r)  # the probability given to the wrong class
+        wrong *= sign
+        e *= r
+        return wrong, e
 
     def conjugate(self, q: Array, y: Array) -> Array:
         p = np.abs(q)  # the probability of the wrong class
@@ -48,8 +58,11 @@ class SquaredLoss:
 
     curvature = 1.0
 
-    def evaluate(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
-        return 0.5 * (eta - y) ** 2, eta - y, np.ones_like(eta)
+    def value(self, eta: Array, y: Array) -> Array:
+        return 0.5 * (eta - y) ** 2
+
+    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+        return eta - y, np.ones_like(eta)
 
     def conjugate(self, q: Array, y: Array) -> Array:
         return 0.5 * q**2 + q * y

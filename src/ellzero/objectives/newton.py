@@ -14,6 +14,14 @@ LONGEST = 1e3
 """A step changes no coordinate by more than this many times the largest of them."""
 
 
+FAST = 30
+"""The Hessian is kept while a step promises so many times less than the one before."""
+
+
+KEPT = 1e-6
+"""A step with a Hessian that was kept must promise so much less to be the last."""
+
+
 class Minimum(NamedTuple):
     u: Vector
     value: float
@@ -23,24 +31,35 @@ class Minimum(NamedTuple):
 
 def newton(
     value: Callable[[Vector], float],
-    derivatives: Callable[[Vector], tuple[Vector, Matrix]],
+    gradient: Callable[[Vector], Vector],
+    hessian: Callable[[Vector], Matrix],
     u: Vector,
     tol: float,
     max_iter: int = 100,
 ) -> Minimum:
     """Minimise a convex function; stop once a step promises less than `tol`.
 
-    That last step is still taken: near the minimum it squares the error.
+    That last step is still taken: near the minimum it squares the error. As long as steps shrink
+    fast the Hessian is kept: it costs much more than a gradient.
     """
     current = value(u)
     step = np.zeros_like(u)
+    solve: Callable[[Vector], Vector] | None = None
+    promised = np.inf
     for _ in range(max_iter if len(u) else 0):
-        gradient, hessian = derivatives(u)
-        step = newton_step(gradient, hessian)
+        g = gradient(u)
+        before, exact = promised, False
+        if solve is not None:
+            step = solve(-g)
+            promised = float(-g @ step)
+        if solve is None or not 0 <= promised <= before / FAST:
+            solve, exact = solver_of(hessian(u)), True
+            step = solve(-g)
+            promised = float(-g @ step)
         longest = LONGEST * (1 + np.abs(u).max())
         if np.abs(step).max() > longest:
             step *= longest / np.abs(step).max()
-        promised = float(-gradient @ step)
+            promised = float(-g @ step)
         length = 1.0
         while True:
             trial = u + length * step
@@ -51,26 +70,29 @@ def newton(
             if length < 1e-10:
                 return Minimum(u, current, step, bool(promised <= 1e3 * tol))
         u, current = trial, reached
-        if promised <= tol:
+        if promised <= (tol if exact else KEPT * tol):
             return Minimum(u, current, step, True)
     return Minimum(u, current, step, not len(u))
 
 
 def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
-    """−H⁻¹g on the unit-diagonal scale of H, with just enough damping to be solvable."""
+    """−H⁻¹g."""
+    return solver_of(hessian)(-gradient)
+
+
+def solver_of(hessian: Matrix) -> Callable[[Vector], Vector]:
+    """The map b ↦ H⁻¹b, on the unit-diagonal scale of H, with just enough damping to exist."""
     diagonal = hessian.diagonal()
     top = diagonal.max()
     if top < 1e-250:  # all losses are saturated: nothing is left to gain
-        return np.zeros_like(gradient)
+        return np.zeros_like
     scale = np.sqrt(np.maximum(diagonal, 1e-20 * top))
     H = hessian / scale / scale[:, None]
-    g = gradient / scale
     damping = 0.0
     while True:
-        A = H + damping * np.eye(len(g))
-        factor, x, info = lapack.dposv(A, -g, lower=1)
+        factor, info = lapack.dpotrf(H + damping * np.eye(len(H)), lower=1)
         if info == 0 and (factor.diagonal() ** 2 > 1e-14).all():
-            return x / scale
+            return lambda b: lapack.dpotrs(factor, b / scale, lower=1)[0] / scale
         damping = max(10 * damping, 1e-13)
 
 
