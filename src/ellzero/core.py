@@ -81,7 +81,7 @@ Point: TypeAlias = Iterate | ArrayLike
 
 
 class Model(NamedTuple):
-    """What an objective reports of an iterate: computed from the data, by a stable method."""
+    """What an objective reports of an iterate: as accurate as the data allow."""
 
     x: NDArray[np.float64]
     intercept: Any
@@ -95,7 +95,7 @@ class Solution:
 
     x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
-    value : f(x), computed from the data in float64.
+    value : f(x), to at least ten digits where the data allow that.
     """
 
     x: NDArray[np.float64]
@@ -283,12 +283,8 @@ class Objective(ABC):
         """The proven best support of size k, where there are few enough to look at all."""
         return None
 
-    def complete_all(self, iterates: list[Iterate]) -> list[Model]:
-        """`complete` for many iterates; an objective may share work between them."""
-        return [self.complete(x) for x in iterates]
-
     def complete(self, x: Iterate) -> Model:
-        """The whole model behind an iterate, recomputed from the data."""
+        """The whole model behind an iterate, as accurate as the data allow."""
         return Model(x.x, 0.0, self._value(x.support, x.coef))
 
 

@@ -68,7 +68,7 @@ class Quadratic(Objective):
 
     def _value(self, S: Support, coef: Vector) -> float:
         x = coef * (self.scale[S] / self.unit)
-        A = self._block(S, self.gram.rows(S))
+        A = self._block(S)
         return float(self.unit**2 * (self.half - self.c[S] @ x + 0.5 * x @ A @ x))
 
     def _gradient(self, point: Iterate) -> Vector:
@@ -80,7 +80,7 @@ class Quadratic(Objective):
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
         S = np.sort(np.asarray(support, dtype=np.intp))
-        x = self._solve(self._block(S, self.gram.rows(S)), self.c[S])
+        x = self._solve(self._block(S), self.c[S])
         value = float(self.unit**2 * (self.half - 0.5 * self.c[S] @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
@@ -230,7 +230,7 @@ class Quadratic(Objective):
         if self._last is not None and self._last[0] == key and self._last[1] is self.ridge:
             return self._last[2]
         rows = self.gram.rows(S)
-        block = self._block(S, rows)
+        block = self._block(S)
         inverse = _inverse(block)
         usable = _pseudo_inverse(block) if inverse is None else inverse
         c = self.c[S]
@@ -250,9 +250,9 @@ class Quadratic(Objective):
             self._scaled = self.ridge, scaled_ridge(self.ridge, self.scale)
         return self._scaled[1]
 
-    def _block(self, S: Support, rows: Matrix) -> Matrix:
-        block = rows[:, S]
-        np.einsum("ii->i", block)[...] += self._penalty[S]  # a view of the diagonal
+    def _block(self, S: Support) -> Matrix:
+        block = self.gram.block(S)
+        block.flat[:: len(S) + 1] += self._penalty[S]
         return block
 
     def _solve(self, A: Matrix, c: Vector) -> Vector:
