@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
 from ellzero.core import Matrix, Support, Vector
-from ellzero.objectives.design import Design
-from ellzero.objectives.statistics import TOLERATED_LOSS, Statistics
+from ellzero.objectives.design import TOLERATED_LOSS, Design
+from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
@@ -91,8 +91,8 @@ class LazyGram:
         self._threads = current_blas_threads()
         n = design.shape[1]
         total = weight.sum()
-        self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
-        self.norms2 = norms2 = design.squared_norms(weight, self.mean)
+        self.mean, self.norms2 = design.means_and_norms(weight, centre)
+        norms2 = self.norms2
         self.N = design.columns(F) - self.mean[F]
         self._forced_ridge = bool(ridge[F].any())
         self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
