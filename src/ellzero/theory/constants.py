@@ -234,10 +234,14 @@ class DiagonalOnly:
 
     def rho_plus(self, s: int) -> Interval:
         """Between the largest entry and the largest trace of a block."""
-        return Interval(float(self.diagonal[-1]), float(self.diagonal[-s:].sum()))
+        return self._interval(self.diagonal[-1], self.diagonal[-s:].sum())
 
     def rho_minus(self, s: int) -> Interval:
-        return Interval(0.0, float(self.diagonal[0]))
+        return self._interval(0.0, self.diagonal[0])
+
+    def _interval(self, lower: float, upper: float) -> Interval:
+        margin = 16 * len(self.diagonal) * float(np.finfo(float).eps)
+        return Interval(float(lower) * (1 - margin), float(upper) * (1 + margin))
 
 
 class DenseSpectrum:

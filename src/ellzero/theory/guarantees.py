@@ -11,40 +11,54 @@ from ellzero.core import Objective
 from ellzero.theory import bounds
 from ellzero.theory.constants import EVERYWHERE, Curvature, Domain, Interval
 
+Enough = Callable[[int, float], float]
+"""How many features a theorem asks for, given s* and a condition number."""
+
+Kappa = Callable[[int], Interval]
+"""That condition number, which depends on s*."""
+
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem applied: it holds for every x* with at most `s_star` non-zeros.
+    """A theorem applied: f(x) ≤ f(x*) + ε + factor · (f(x*) − f(x̄*)).
 
-    s_star : proven, from the certified bounds on the constants; 0 if nothing is
+    It holds for every x* with at most `s_star` non-zeros; x̄* is the best with s + s*. 0 is nothing.
+
+    s_star : proven, from the certified bounds on the constants
     at_best : what it could be if the constants were the best that the bounds leave possible
+    probability : at least this
+    iterations : at most this many, where the theorem counts them
     """
 
     method: str
     theorem: str
-    promised: str
     s_star: int
     at_best: int
+    factor: float = 0.0
+    probability: float = 1.0
+    iterations: int | None = None
 
     def __str__(self) -> str:
-        proven = f"s* = {self.s_star}" if self.s_star else "nothing"
         unsure = f" (at best {self.at_best})" if self.at_best > self.s_star else ""
-        head = f"{self.method:<5} {proven + unsure:<22}"
-        return (
-            f"{head} {self.promised}  [{self.theorem}]"
-            if self.s_star
-            else f"{head} [{self.theorem}]"
-        )
+        proven = f"s* = {self.s_star}" if self.s_star else "nothing"
+        words = [f"{self.method:<5} {proven + unsure:<20} {self.theorem:<22}"]
+        if self.s_star:
+            words.append("f(x) <= f(x*) + eps")
+            if self.factor:
+                words.append(f"+ {self.factor:.3g} (f(x*) - f(xbar*))")
+            if self.probability < 1:
+                words.append(f"with probability {self.probability:.3g}")
+        return " ".join(words).rstrip()
 
 
 @dataclass(frozen=True, repr=False)
 class Guarantee:
-    """What is proven of solutions with s features; `print` it, or index it by method."""
+    """What is proven of solutions with s features; its repr says it in words."""
 
     s: int
     n: int
     epsilon: float
-    kappa_tilde: Interval
+    kappa_tilde: Interval  # at level s + 1, the least that any theorem asks for
     domain: Domain
     promises: tuple[Promise, ...]
 
@@ -56,14 +70,13 @@ class Guarantee:
         raise KeyError(method)
 
     def __repr__(self) -> str:
-        bounded = "" if self.domain is EVERYWHERE else f", while all points stay in {self.domain}"
+        inside = "" if self.domain is EVERYWHERE else f" as long as all points are in {self.domain}"
         return "\n".join(
             [
-                f"What is proven for s = {self.s} of {self.n} features and epsilon = "
-                f"{self.epsilon:.4g}{bounded},",
-                "for every x* with at most s* non-zeros:",
+                f"Proven for s = {self.s} of {self.n} features, eps = {self.epsilon:.4g}, against "
+                f"every x* with at most s* non-zeros{inside}",
                 *(f"  {promise}" for promise in self.promises),
-                f"  kappa~ at level {self.s + 1} (s* = 1) is {self.kappa_tilde}",
+                f"  kappa~ is {self.kappa_tilde} for s* = 1",
             ]
         )
 
@@ -81,71 +94,59 @@ def guarantee(
     >>> import numpy as np, ellzero as lz
     >>> f = lz.Quadratic(np.diag(np.linspace(1, 1.2, 50)), np.arange(50.0))
     >>> lz.theory.guarantee(f, 40)
-    What is proven for s = 40 of 50 features and epsilon = 20.21,
-    for every x* with at most s* non-zeros:
-      arht  s* = 2                 f(x) <= f(x*) + epsilon, probability 1 - 1/50  [Theorem 3.1]
-      ompr  s* = 40                f(x) <= f(x*) + epsilon  [Theorem 4.2]
-      ompr  s* = 40                f(x) <= f(x*) + epsilon, x* a global minimum  [Corollary 4.4]
-      omp   s* = 5                 f(x) <= f(x*) + epsilon  [Shalev-Shwartz et al.]
-      iht   s* = 1                 f(x) <= f(x*) + epsilon  [Jain et al.]
-      kappa~ at level 41 (s* = 1) is 1
+    Proven for s = 40 of 50 features, eps = 17.57, against every x* with at most s* non-zeros
+      arht  s* = 1               Theorem 3.1            f(x) <= f(x*) + eps with probability 0.98
+      ompr  s* = 27              Theorem 4.2, case 1    f(x) <= f(x*) + eps
+      ompr  s* = 40              Theorem 4.2, case 2    f(x) <= f(x*) + eps + 3 (f(x*) - f(xbar*))
+      omp   s* = 4               Shalev-Shwartz et al.  f(x) <= f(x*) + eps
+      iht   nothing              Jain et al.
+      kappa~ is 1.2 for s* = 1
     """
     check_objective(f)
     s = check_sparsity(f, s)
     curvature = Curvature(f, domain)
-    span = f.minimize(f.choosable[:0]).value - f.lower_bound()
-    if epsilon is None:
-        epsilon = 1e-3 * span or 1.0
+    span = max(f.minimize(f.choosable[:0]).value - f.lower_bound(), 0.0)
+    epsilon = epsilon if epsilon is not None else 1e-3 * span or 1.0
     check_number("epsilon", epsilon, above=0.0)
-    reached = "f(x) <= f(x*) + epsilon"
+    n = curvature.n
 
-    def promise(
-        method: str, theorem: str, promised: str, enough: Callable[[int, float], float]
-    ) -> Promise:
-        at = partial(_largest, s, enough, _kappa(curvature, method, s))
-        return Promise(method, theorem, promised, at("upper"), at("lower"))
+    def kappa_tilde(s_star: int) -> Interval:
+        return curvature.kappa_tilde(s + s_star)
 
-    return Guarantee(
-        s=s,
-        n=curvature.n,
-        epsilon=float(epsilon),
-        kappa_tilde=curvature.kappa_tilde(s + 1),
-        domain=domain,
-        promises=(
-            promise(
-                "arht",
-                "Theorem 3.1",
-                f"{reached}, probability 1 - 1/{curvature.n}",
-                bounds.arht_sparsity,
-            ),
-            promise("ompr", "Theorem 4.2", reached, bounds.ompr_sparsity),
-            promise(
-                "ompr",
-                "Corollary 4.4",
-                f"{reached}, x* a global minimum",
-                bounds.ompr_recovery_sparsity,
-            ),
-            promise(
-                "omp",
-                "Shalev-Shwartz et al.",
-                reached,
-                partial(bounds.omp_sparsity, gap=span, epsilon=epsilon),
-            ),
-            promise("iht", "Jain et al.", reached, bounds.iht_sparsity),
+    def for_iht(s_star: int) -> Interval:
+        return curvature.kappa(2 * s + s_star)
+
+    def targets(enough: Enough, kappa: Kappa = kappa_tilde) -> tuple[int, int]:
+        proven, possible = (_largest_target(s, enough, kappa, end) for end in ("upper", "lower"))
+        return proven, possible
+
+    recovered = targets(bounds.ompr_recovery_sparsity)
+    promises = (
+        Promise(
+            "arht",
+            "Theorem 3.1",
+            *targets(bounds.arht_sparsity),
+            probability=1 - 1 / n,
+            iterations=bounds.arht_iterations(s, n, span, epsilon),
         ),
+        Promise("ompr", "Theorem 4.2, case 1", *targets(bounds.ompr_sparsity)),
+        Promise(
+            "ompr",
+            "Theorem 4.2, case 2",
+            *recovered,
+            factor=_error_factor(s, recovered[0], kappa_tilde),
+        ),
+        Promise(
+            "omp",
+            "Shalev-Shwartz et al.",
+            *targets(partial(bounds.omp_sparsity, gap=span, epsilon=epsilon)),
+        ),
+        Promise("iht", "Jain et al.", *targets(bounds.iht_sparsity, for_iht)),
     )
+    return Guarantee(s, n, float(epsilon), kappa_tilde(1), domain, promises)
 
 
-def _kappa(curvature: Curvature, method: str, s: int) -> Callable[[int], Interval]:
-    """The condition number that a method's theorem asks for, as a function of s*."""
-    if method == "iht":
-        return lambda s_star: curvature.kappa(2 * s + s_star)
-    return lambda s_star: curvature.kappa_tilde(s + s_star)
-
-
-def _largest(
-    s: int, enough: Callable[[int, float], float], kappa: Callable[[int], Interval], end: str
-) -> int:
+def _largest_target(s: int, enough: Enough, kappa: Kappa, end: str) -> int:
     """The largest s* for which s features are enough; what is enough grows with s*."""
     low, high = 0, s + 1
     while high - low > 1:
@@ -155,3 +156,12 @@ def _largest(
         else:
             high = middle
     return low
+
+
+def _error_factor(s: int, s_star: int, kappa_tilde: Kappa) -> float:
+    """With θ half of what it may be at most, as in Corollary 4.4."""
+    if not s_star:
+        return 0.0
+    kappa = kappa_tilde(s_star).upper
+    theta = min(1 - bounds.ompr_ratio(s, s_star, kappa) / 2, 0.5)
+    return bounds.ompr_error_factor(s, s_star, kappa, theta)

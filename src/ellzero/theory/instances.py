@@ -111,7 +111,7 @@ def hard_for_greedy(n: int, ratio: float = 0.5) -> HardForGreedy:
 
     The paper says κ = ρₙ⁺/ρₙ⁻ = O(n). That cannot be: b is a combination of S* and also of the
     other columns, so all n together are dependent and ρₙ⁻ = 0, whatever the construction. What is
-    true here, and enough for the lower bound: κ at level s + s* is at most (n − 1)/(ratio² (1 − s/m)).
+    true here, and enough for the lower bound: κ at level s + s* ≤ (n − 1)/(ratio² (1 − s/m)).
     That is O(n) for s ≤ m/2, say, where all these methods still are at ½(1 − s/m) > 0.
     """
     check_count("n", n, 4)
