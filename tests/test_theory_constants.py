@@ -99,6 +99,19 @@ def test_each_bound_is_a_bound_by_itself(name, rng):
             assert upper >= high * (1 - 1e-12)
 
 
+@pytest.mark.usefixtures("few_blocks")
+@pytest.mark.parametrize("correlation", [0.4, -0.1])
+def test_both_bounds_are_tight_where_all_features_are_equally_correlated(correlation):
+    spectrum = constants.DenseSpectrum(np.eye(9) + correlation * (1 - np.eye(9)))
+    for s in (3, 5, 7):
+        low, high = block_extremes(spectrum.H, s)
+        for lower, upper in (spectrum._disks(s), spectrum._averages(s, 2)):
+            if correlation > 0:
+                assert upper == pytest.approx(high)
+            else:
+                assert lower == pytest.approx(low)
+
+
 def test_forced_features_and_the_ridge(rng):
     X, y = rng.normal(size=(30, 7)), rng.normal(size=30)
     f = lz.LeastSquares(X, y, fit_intercept=True, forced=[2], ridge=0.5)
@@ -175,6 +188,18 @@ def test_logistic_constants_hold_in_the_domain(fit_intercept, domain, rng):
         square = 0.5 * (y - x) @ (y - x)
         assert gap <= known.rho_plus(2).upper * square + 1e-8
         assert gap >= known.rho_minus(2).lower * square - 1e-8
+
+
+def test_the_intercept_of_a_rare_class_flattens_the_logistic_loss(rng):
+    X = rng.normal(size=(200, 3))
+    y = np.arange(200) < 4
+    known = Curvature(lz.Logistic(X, y, fit_intercept=True), Domain(radius=1e-6))
+    X = X - X.mean(axis=0)
+    curvature = 0.02 * 0.98 * X.T @ X
+    for s in (1, 2, 3):
+        low, high = block_extremes(curvature, s)
+        assert_allclose([known.rho_minus(s).lower, known.rho_minus(s).upper], low, rtol=1e-4)
+        assert_allclose(known.rho_plus(s).lower, high, rtol=1e-4)
 
 
 def test_logistic_without_an_intercept_has_its_smoothness_at_zero():
