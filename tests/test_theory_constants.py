@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ellzero as lz
-from ellzero.theory import Curvature, Domain, Interval, constants
+from ellzero.theory import Curvature, Domain, Interval, constants, spectrum
+from ellzero.theory.spectrum import DenseSpectrum
 from helpers import hessian_of, objective_of
 from reference import random_problem
 
@@ -22,7 +23,7 @@ def block_extremes(H, s):
 @pytest.fixture
 def few_blocks(monkeypatch):
     """Only bounds: hardly anything may be enumerated."""
-    monkeypatch.setattr(constants, "ENUMERABLE", 30)
+    monkeypatch.setattr(spectrum, "ENUMERABLE", 30)
 
 
 def quadratics():
@@ -90,11 +91,11 @@ def test_bounds_are_monotone_and_not_trivial(rng):
 def test_each_bound_is_a_bound_by_itself(name, rng):
     for _ in range(20):
         A = rng.normal(size=(20, 8)) * rng.uniform(0.5, 2, 8)
-        spectrum = constants.DenseSpectrum(A.T @ A)
+        form = DenseSpectrum(A.T @ A)
         for s in range(3, 8):
-            low, high = block_extremes(spectrum.H, s)
+            low, high = block_extremes(form.H, s)
             arguments = (s,) if name == "_disks" else (s, 2)
-            lower, upper = getattr(spectrum, name)(*arguments)
+            lower, upper = getattr(form, name)(*arguments)
             assert lower <= low * (1 + 1e-12)
             assert upper >= high * (1 - 1e-12)
 
@@ -102,10 +103,10 @@ def test_each_bound_is_a_bound_by_itself(name, rng):
 @pytest.mark.usefixtures("few_blocks")
 @pytest.mark.parametrize("correlation", [0.4, -0.1])
 def test_both_bounds_are_tight_where_all_features_are_equally_correlated(correlation):
-    spectrum = constants.DenseSpectrum(np.eye(9) + correlation * (1 - np.eye(9)))
+    form = DenseSpectrum(np.eye(9) + correlation * (1 - np.eye(9)))
     for s in (3, 5, 7):
-        low, high = block_extremes(spectrum.H, s)
-        for lower, upper in (spectrum._disks(s), spectrum._averages(s, 2)):
+        low, high = block_extremes(form.H, s)
+        for lower, upper in (form._disks(s), form._averages(s, 2)):
             if correlation > 0:
                 assert upper == pytest.approx(high)
             else:
@@ -199,7 +200,7 @@ def test_the_intercept_of_a_rare_class_flattens_the_logistic_loss(rng):
     for s in (1, 2, 3):
         low, high = block_extremes(curvature, s)
         assert_allclose([known.rho_minus(s).lower, known.rho_minus(s).upper], low, rtol=1e-4)
-        assert_allclose(known.rho_plus(s).lower, high, rtol=1e-4)
+        assert_allclose([known.rho_plus(s).lower, known.rho_plus(s).upper], high, rtol=1e-4)
 
 
 def test_logistic_without_an_intercept_has_its_smoothness_at_zero():
@@ -222,7 +223,14 @@ def test_forced_features_of_a_logistic_loss_are_not_bounded(rng):
     f = lz.Logistic(X, y, forced=[1], ridge=0.2)
     known = Curvature(f, Domain(radius=1.0))
     assert known.rho_minus(2).lower == pytest.approx(0.2)
-    assert known.rho_plus(2).upper >= known.rho_plus(2).lower
+    assert known.rho_plus(2).upper >= known.rho_plus(2).lower > 0.2 - 1e-12
+
+
+def test_a_single_class_has_no_best_intercept(rng):
+    f = lz.Logistic(rng.normal(size=(20, 3)), np.ones(20), fit_intercept=True)
+    known = Curvature(f, Domain(radius=1.0))
+    assert known.rho_minus(2).lower == 0
+    assert known.rho_plus(2).upper == pytest.approx(f.smoothness(2))
 
 
 def test_of_a_custom_objective_only_its_smoothness_is_known():

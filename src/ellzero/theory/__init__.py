@@ -4,8 +4,9 @@ Axiotis and Sviridenko, "Sparse Convex Optimization via Adaptively Regularized H
 """
 
 from ellzero.theory import bounds, constants, instances
-from ellzero.theory.constants import Curvature, Domain, Interval
+from ellzero.theory.constants import Curvature, Domain
 from ellzero.theory.guarantees import Guarantee, Promise, guarantee
+from ellzero.theory.spectrum import Interval
 
 __all__ = [
     "Curvature",

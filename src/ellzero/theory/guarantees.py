@@ -9,7 +9,8 @@ from functools import partial
 from ellzero.checks import check_number, check_objective, check_sparsity
 from ellzero.core import Objective
 from ellzero.theory import bounds
-from ellzero.theory.constants import EVERYWHERE, Curvature, Domain, Interval
+from ellzero.theory.constants import EVERYWHERE, Curvature, Domain
+from ellzero.theory.spectrum import Interval
 
 Enough = Callable[[int, float], float]
 """How many features a theorem asks for, given s* and a condition number."""
