@@ -91,13 +91,14 @@ def rip(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
 def zeta(f: Objective, x: ArrayLike, s: int) -> Interval:
     """ζₛ, the restricted gradient optimal constant of f at x (Definition 2.6).
 
-    The Euclidean norm of the s largest entries of ∇f(x). The margin is 1e-12 of the sizes of ∇f(0)
-    and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient.
+    The Euclidean norm of the s largest entries of ∇f(x). The margin for rounding is 1e-12 of the
+    sizes of ∇f(0) and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient; for other objectives
+    1e-6, as their gradient hangs on an intercept found by iteration.
     """
     check_objective(f)
     check_count("s", s, 1)
     g, g0 = (f.gradient(point) for point in (np.asarray(x, dtype=float), np.zeros_like(x, float)))
-    margin = 1e-12 * (_largest(g0, s) + _largest(g - g0, s))
+    margin = (1e-12 if isinstance(f, Quadratic) else 1e-6) * (_largest(g0, s) + _largest(g - g0, s))
     norm = _largest(g, s)
     return Interval(max(norm - margin, 0.0), norm + margin)
 
@@ -139,8 +140,7 @@ class Curvature:
         return _at_least_one(self.rho_plus(s) / self.rho_minus(s))
 
     def kappa_tilde(self, s: int) -> Interval:
-        ratio = self.rho_plus(2) / self.rho_minus(s)
-        return _at_least_one(ratio)
+        return _at_least_one(self.rho_plus(2) / self.rho_minus(s))
 
     def rip(self, s: int) -> Interval:
         kappa = self.kappa(s)
@@ -153,6 +153,7 @@ class Curvature:
 
 
 def _at_least_one(ratio: Interval) -> Interval:
+    """A condition number, which is never less than 1."""
     return Interval(max(ratio.lower, 1.0), max(ratio.upper, 1.0))
 
 

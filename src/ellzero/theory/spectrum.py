@@ -199,6 +199,7 @@ class DenseSpectrum:
         ρₛ⁺ ≤ t ρₖ⁺ − (t − 1) min Hⱼⱼ  and  ρₛ⁻ ≥ t ρₖ⁻ − (t − 1) max Hⱼⱼ.
         """
         low, high = self.extremes(k)
+        low, high = low - self.margin, high + self.margin  # t makes more of rounding
         d, t = self.H.diagonal(), (s - 1) / (k - 1)
         return t * low - (t - 1) * d.max(), t * high - (t - 1) * d.min()
 
