@@ -92,7 +92,7 @@ def zeta(f: Objective, x: ArrayLike, s: int) -> Interval:
     """ζₛ, the restricted gradient optimal constant of f at x (Definition 2.6).
 
     The Euclidean norm of the s largest entries of ∇f(x). The margin for rounding is 1e-12 of the
-    sizes of ∇f(0) and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient; for other objectives
+    sizes of ∇f(0) and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient; for other losses
     1e-6, as their gradient hangs on an intercept found by iteration.
     """
     check_objective(f)
