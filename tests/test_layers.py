@@ -23,7 +23,8 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "objectives"),
     "algorithms/": ("core", "checks", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
-    "__init__.py": ("core", "objectives", "algorithms", "selection"),
+    "theory/": ("core", "checks", "objectives", "theory"),
+    "__init__.py": ("core", "objectives", "algorithms", "selection", "theory"),
 }
 
 

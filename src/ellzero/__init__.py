@@ -1,5 +1,6 @@
 """ellzero: the best model that uses at most s features."""
 
+import ellzero.theory as theory
 from ellzero.algorithms.arht import arht, arht_core, arht_robust
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
@@ -40,4 +41,5 @@ __all__ = [
     "ompr",
     "path",
     "solve",
+    "theory",
 ]

@@ -118,8 +118,17 @@ class GeneralizedLinear(Objective):
         return g
 
     def smoothness(self, k: int) -> float:
-        bound = Quadratic(self._gram(self.weight * self.loss.curvature), np.zeros(self.n_features))
-        return bound.ridged(self.ridge).smoothness(k)
+        return self.curved(np.full(len(self.y), self.loss.curvature)).smoothness(k)
+
+    def curved(self, second: Vector) -> Quadratic:
+        """½ xᵀHx, with the H that f has wherever these are the second derivatives of the losses.
+
+        H grows with each of them, also after the intercept and the forced features are profiled
+        out: bounds on second derivatives are bounds on the curvature of f.
+        """
+        bound = Quadratic(self._gram(self.weight * second), np.zeros(self.n_features))
+        bound.forced = self.forced
+        return bound.ridged(self.ridge)
 
     def lower_bound(self) -> float:
         m, n = self.design.shape
