@@ -38,6 +38,7 @@ class GroupQuadratic(Objective):
         self._position = np.full(len(scale), -1)
         self._position[known] = np.arange(len(known))
         self.resolution = 1e-12 * abs(constant)
+        self._inverses: tuple[Vector, dict[bytes, Matrix]] = ridge, {}
 
     def outside(self, S: Support) -> NDArray[np.bool_]:
         return super().outside(S) & (self._position >= 0)
@@ -104,6 +105,16 @@ class GroupQuadratic(Objective):
         return (coef * self.scale[S, None] @ self.basis).ravel()
 
     def _inverse(self, S: Support) -> Matrix:
+        """Of what H and the ridge are for S; kept, as exchanges and removals share supports."""
+        if self._inverses[0] is not self.ridge:
+            self._inverses = self.ridge, {}
+        known = self._inverses[1]
+        key = S.tobytes()
+        if key not in known:
+            known[key] = self._new_inverse(S)
+        return known[key]
+
+    def _new_inverse(self, S: Support) -> Matrix:
         at = self._unknowns(S)
         A = self.H[np.ix_(at, at)]
         np.einsum("ii->i", A)[...] += np.repeat(

@@ -94,8 +94,10 @@ class SoftmaxLoss:
 
     def _relative(self, eta: Array) -> tuple[Array, Array, Array]:
         """The largest prediction, e^η relative to it, and its sum over the other classes."""
-        top = eta.max(axis=1)
+        largest = np.arange(len(eta)), eta.argmax(axis=1)
+        top = eta[largest]
         e = np.exp(eta - top[:, None])
-        others = e.copy()
-        others[np.arange(len(e)), eta.argmax(axis=1)] = 0.0
-        return top, e, others.sum(axis=1)
+        e[largest] = 0.0
+        rest = e.sum(axis=1)
+        e[largest] = 1.0
+        return top, e, rest

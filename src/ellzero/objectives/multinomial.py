@@ -209,7 +209,7 @@ class _RestrictedSoftmax(_Restricted):
         return (rows @ self.f.basis).ravel()
 
     def rows(self, u: Vector) -> NDArray[np.float64]:
-        return u.reshape(self.A.shape[1], -1) @ self.f.basis.T
+        return u.reshape(self.A.shape[1], self.f.n_classes - 1) @ self.f.basis.T
 
     def hessian(self, u: Vector) -> Matrix:
         second = self.f.weight[:, None] * self._second
