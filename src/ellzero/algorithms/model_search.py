@@ -44,6 +44,9 @@ class ModelSearch:
     def __init__(self, f: Objective, levels: Levels):
         self.f, self.levels = f, levels
         self.explored = 0
+        empty = f.minimize(np.empty(0, dtype=np.intp))
+        self.offer(empty)
+        self.has_tableaux = is_searchable(f.quadratic_model(empty))
 
     def offer(self, x: Iterate) -> bool:
         return self.levels.offer(x.support, x.value, x)
@@ -51,8 +54,7 @@ class ModelSearch:
     def sweep(self) -> Iterator[None]:
         """Up and down over the sizes, with a model at every few of them."""
         levels = self.levels
-        model = self.f.quadratic_model(levels.kept[levels.bottom][0].memory)
-        stride = STRIDE if is_searchable(model) else 1  # neighbours are one size away
+        stride = STRIDE if self.has_tableaux else 1  # neighbours are one size away
         sizes = [*range(levels.bottom, levels.top, stride), levels.top]
         for k in [*sizes, *reversed(sizes)]:
             if k > levels.top or not levels.kept[k] or levels.kept[k][0].checked:
@@ -76,8 +78,8 @@ class ModelSearch:
         """Shake the best support of size k on its model; is the result kept?"""
         self.explored += 1
         x = self.levels.kept[k][0].memory
-        model = self.f.quadratic_model(x)
-        if model is None or not is_searchable(model):
+        model = self.f.quadratic_model(x) if self.has_tableaux else None
+        if model is None:
             return False
         search = self._search_of(model, x, 0)
         return search.shake(k, rng) and self._check(model, x, search.levels)
@@ -90,7 +92,7 @@ class ModelSearch:
                 if self.levels.is_new(S):
                     self.offer(self.f.minimize(S, x))
             return
-        if is_searchable(model):
+        if self.has_tableaux:
             search = self._search_of(model, x, reach)
             for _ in search.settle_here():
                 pass
@@ -124,10 +126,12 @@ class ModelSearch:
             if not hoped < limit or not self.levels.is_new(S):
                 continue
             start = model.minimize(S)
-            reached = self.f.upper_value(start)
-            # what the model got wrong bounds what is still to be gained, but for higher orders
-            if reached - abs(reached - start.value) >= limit:
-                continue
+            # what the model got wrong bounds what is still to be gained, but for higher orders,
+            # which count where a feature owns much
+            if self.has_tableaux:
+                reached = self.f.upper_value(start)
+                if reached - abs(reached - start.value) >= limit:
+                    continue
             y = self.f.minimize(S, start)
             kept |= self.offer(y)
             if abs(change) > self.f.resolution:
