@@ -201,6 +201,11 @@ def newton_multinomial(A: Vector, y: Vector, w: Vector, offset: Vector, d: Vecto
     Steps have least norm: rows of z sum to zero, as adding a constant to all classes is no change.
     """
 
+    norms = np.abs(A).max(axis=0, initial=0.0)
+    norms[norms == 0] = 1
+    with np.errstate(over="ignore"):
+        A, d = A / norms, np.minimum(d / norms / norms, 1e30)
+
     def loss(z: Vector) -> float:
         return float(w @ multinomial(A @ z + offset, y) + 0.5 * np.sum(d * (z**2).T))
 
@@ -211,9 +216,11 @@ def newton_multinomial(A: Vector, y: Vector, w: Vector, offset: Vector, d: Vecto
         t = A @ z + offset
         g = A.T @ (w[:, None] * multinomial_slope(t, y)) + d[:, None] * z
         if np.all(np.abs(g) <= 1e-12 * scale[:, None]):
-            return z
+            return z / norms[:, None]
         H = multinomial_curvature(t, w, A, A) + np.diag(np.repeat(d, C))
-        direction = -np.linalg.lstsq(H, g.ravel(), rcond=1e-13)[0].reshape(z.shape)
+        unit = np.sqrt(np.maximum(1, d)).repeat(C)
+        direction = -np.linalg.lstsq(H / unit / unit[:, None], g.ravel() / unit, rcond=1e-13)[0]
+        direction = (direction / unit).reshape(z.shape)
         now, slope, step = loss(z), np.vdot(g, direction), 1.0
         if abs(slope) > 1e-10 * now:
             while loss(z + step * direction) > now + 1e-4 * step * slope:

@@ -39,7 +39,11 @@ class Status(Enum):
 
 def magnitudes(v: NDArray[np.float64]) -> Vector:
     """|v_j| of every feature; the norm of its row where a feature owns several numbers."""
-    return np.abs(v) if v.ndim == 1 else np.linalg.norm(v, axis=1)
+    if v.ndim == 1:
+        return np.abs(v)
+    largest = np.abs(v).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)  # squares would overflow, or vanish
+    return largest * np.linalg.norm(v / unit[:, None], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

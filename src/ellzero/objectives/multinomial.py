@@ -144,7 +144,7 @@ class Multinomial(GeneralizedLinear):
             x = self._profile(x.support, x.coef)
         S, r = x.support, self.n_classes - 1
         slopes, second = self._slopes(x)
-        known = self._promising(x)
+        known = self._promising(S, slopes)
         A = np.column_stack([self.N, self.design.columns(known)])
         whole = self.curvature(self._errors(slopes) + self.y, second, A, A)
         q = self.N.shape[1] * r
@@ -165,14 +165,13 @@ class Multinomial(GeneralizedLinear):
         model.centre, model.slope = x, slope.T
         return model
 
-    def _promising(self, x: Iterate) -> Support:
-        """The support and the features with the largest gradients, on the standardised scale."""
-        room = max(LARGEST_LOCAL_HESSIAN // (self.n_classes - 1), 2 * len(x.support), 2)
-        scores = -magnitudes(self.gradient(x)) / self.scale
-        scores[x.support] = -np.inf
-        scores[~self.outside(x.support[:0])] = np.inf
-        order = np.argsort(scores, kind="stable")[: self.n_choosable]
-        return np.sort(order[:room])
+    def _promising(self, S: Support, slopes: Matrix) -> Support:
+        """S and the features with the largest gradients, on the standardised scale."""
+        room = max(LARGEST_LOCAL_HESSIAN // (self.n_classes - 1), 2 * len(S), 2)
+        scores = magnitudes(self.design.transposed_times(slopes))
+        scores[S] = np.inf
+        free = self.choosable
+        return np.sort(free[np.argsort(-scores[free], kind="stable")[:room]])
 
     # inside
 
