@@ -12,6 +12,7 @@ from ellzero.core import Iterate, Objective, Solution, Status
 from ellzero.objectives.custom import from_callables, from_jax
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
 from ellzero.selection import Path, path, solve
@@ -22,6 +23,7 @@ __all__ = [
     "Iterate",
     "LeastSquares",
     "Logistic",
+    "Multinomial",
     "Objective",
     "Path",
     "Quadratic",
