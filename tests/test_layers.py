@@ -23,7 +23,16 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "objectives"),
     "algorithms/": ("core", "checks", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
-    "__init__.py": ("core", "objectives", "algorithms", "selection"),
+    "estimators/": (
+        "core",
+        "checks",
+        "threads",
+        "objectives",
+        "algorithms",
+        "selection",
+        "estimators",
+    ),
+    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators"),
 }
 
 
