@@ -10,11 +10,10 @@ import ellzero as lz
 @parametrize_with_checks(
     [
         lz.SparseRegressor(),
-        lz.SparseRegressor(2, method="omp", standardize=True),
+        lz.SparseRegressor(2, method="omp", standardize=False),
         lz.SparseClassifier(),
-        lz.SparseClassifier(alpha=0.1, standardize=True),
+        lz.SparseClassifier(alpha=0.1, standardize=False),
         lz.SparseSelector(),
-        lz.SparseSelector(1, loss="log_loss"),
         lz.SparseRegressorCV(cv=3),
         lz.SparseRegressorCV(criterion="ebic"),
         lz.SparseClassifierCV(cv=3),

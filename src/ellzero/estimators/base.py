@@ -13,11 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
-from ellzero.checks import check_number
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem
+from ellzero.estimators.problem import Problem, check_alpha
 from ellzero.estimators.report import Report
-from ellzero.estimators.validation import check_data, check_forced, check_size, names_of
+from ellzero.estimators.validation import (
+    check_data,
+    check_forced,
+    check_numeric,
+    check_size,
+    names_of,
+)
 from ellzero.objectives.design import check_weight
 from ellzero.selection import Path
 
@@ -39,9 +44,9 @@ class SparseEstimator(BaseEstimator):
         *,
         method: str = "auto",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
         forced: Any = (),
-        alpha: float = 0.0,
+        alpha: float | None = None,
         random_state: Any = 0,
     ):
         self.sparsity = sparsity
@@ -62,16 +67,15 @@ class SparseEstimator(BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             Non-negative weights; an integer weight means that many copies of the row.
         """
-        if self.alpha != 0:
-            check_number("alpha", self.alpha, above=0)
         X, y, weight = self._check_training_data(X, y, sample_weight)
+        objective = self._objective()
         problem = Problem(
-            objective=self._objective(),
+            objective=objective,
             method=self.method,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
             forced=check_forced(self.forced, names_of(self), X.shape[1]),
-            alpha=self.alpha,
+            alpha=check_alpha(self.alpha, objective),
             seed=seed_of(self.random_state),
         )
         self.forced_ = problem.forced
@@ -83,7 +87,7 @@ class SparseEstimator(BaseEstimator):
     # what a subclass says
 
     def _check_target(self, y: NDArray[Any], weight: Any) -> NDArray[Any]:
-        return y
+        return check_numeric(y)
 
     def _objective(self) -> Callable[..., Objective]:
         raise NotImplementedError

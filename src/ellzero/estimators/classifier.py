@@ -27,8 +27,8 @@ class SparseClassifier(ClassifierMixin, SparseEstimator):
     Minimises Σ w (−log p(y)) + ½ alpha ‖x‖² over all models of that size. With more than two
     classes it is the multinomial loss, and all classes use the same features.
 
-    Where the selected features separate the classes the coefficients have no finite optimum, which
-    a warning says; a small `alpha` makes them finite.
+    Where the selected features separate the classes, coefficients without any penalty would grow
+    for ever: with ``alpha=0`` a warning says so.
 
     Parameters are those of `SparseRegressor`, and so are the attributes, except
 

@@ -45,9 +45,9 @@ class ChoosesSparsity(SparseEstimator):
         n_candidates: int | None = None,
         method: str = "auto",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
         forced: Any = (),
-        alpha: float = 0.0,
+        alpha: float | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ):
@@ -68,11 +68,6 @@ class ChoosesSparsity(SparseEstimator):
 
     def _path_and_size(self, problem: Problem, X: Any, y: Any, weight: Any) -> tuple[Path, int]:
         check_criterion(self.criterion, BY_FOLDS + CRITERIA)
-        if self.criterion in CRITERIA and (self.cv is not None or self.scoring is not None):
-            raise ValueError(
-                f"cv, scoring: criterion={self.criterion!r} makes no folds; leave them out, or "
-                "use criterion='cv' or '1se'."
-            )
         sizes = check_sizes(self.sparsity, X.shape[1], len(problem.forced))
         solved = problem.solve(X, y, weight, sizes)
         self.cv_results_: dict[str, NDArray[Any]] = {
@@ -80,7 +75,7 @@ class ChoosesSparsity(SparseEstimator):
             "loss": np.array([found.value for found in solved.searched.values()]),
             **information_criteria(solved.f, solved.searched, n_candidates=self.n_candidates),
         }
-        if self.criterion in BY_FOLDS:
+        if self.criterion in BY_FOLDS or self.cv is not None or self.scoring is not None:
             scores = self._cross_validated(problem, X, y, weight, sizes)
             self.cv_results_.update(_described(scores))
         self.sparsity_ = sizes[self._chosen()]
@@ -111,6 +106,12 @@ class ChoosesSparsity(SparseEstimator):
             del model.feature_names_in_
         scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         rows = (X, y, weight)
+        for k, (_, test) in enumerate(splits):
+            if weight is not None and not weight[test].any():
+                raise ValueError(
+                    f"cv: all rows to test in split {k} have weight zero; use other folds or leave "
+                    "those rows out."
+                )
         training = _training_statistics(rows, splits) if problem.adds_up(X.shape[1]) else None
         return np.array(
             Parallel(n_jobs=self.n_jobs)(
@@ -147,8 +148,8 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
         selected features, not the intercept nor forced ones.
     criterion : {"cv", "1se", "aic", "bic", "ebic", "gic"}, default="cv"
         "cv" takes the size with the best mean score over the folds, "1se" the smallest size whose
-        score is within one standard error of that; the others are information criteria, which
-        need no folds.
+        score is within one standard error of that; the others are information criteria, for which
+        folds are made only if you give `cv` or `scoring`, and then only to be reported.
     cv : int, splitter or iterable of (train, test), default=None
         The folds; None makes 5. For groups, pass ``list(GroupKFold().split(X, y, groups))``.
     scoring : str or callable, default=None

@@ -12,12 +12,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ellzero.checks import check_number
 from ellzero.core import Iterate, Objective, Solution, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path
 
 RANDOMISED = ("auto", "arht")
@@ -40,6 +41,10 @@ class Solved(NamedTuple):
         return Path((s, _unscaled(found, self.scale)) for s, found in self.searched.items())
 
 
+SEPARABLE_ALPHA = 1e-3
+"""The ridge of the log-loss unless the user sets one: just enough to have a minimiser."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """What is minimised, and how; the data come with the call."""
@@ -54,7 +59,7 @@ class Problem:
 
     def solve(self, X: Any, y: Any, weight: Any, sizes: Iterable[int]) -> Solved:
         scale = None
-        if self.standardize:
+        if self.standardize and not self._ignores_scale:
             scale = deviations(X, weight)
             X = X.multiply(1 / scale).tocsc() if sparse.issparse(X) else X / scale
         f = self.objective(X, y, sample_weight=weight, **self._options)
@@ -62,7 +67,7 @@ class Problem:
 
     def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:
         scale = None
-        if self.standardize:
+        if self.standardize and not self._ignores_scale:
             scale = _nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
             stats = replace(
                 stats,
@@ -83,6 +88,11 @@ class Problem:
         return self.objective is LeastSquares and n_features <= LARGEST_GRAM
 
     @property
+    def _ignores_scale(self) -> bool:
+        """Is the search the same whatever the units of the features?"""
+        return self.objective is LeastSquares and self.method == "auto" and self.alpha == 0
+
+    @property
     def _options(self) -> dict[str, Any]:
         return {
             "fit_intercept": bool(self.fit_intercept),
@@ -101,17 +111,33 @@ def class_objective(n_classes: int) -> Callable[..., Objective]:
     """The loss of so many classes, given as numbers from 0."""
     if n_classes == 2:
         return Logistic
-    from ellzero.objectives.multinomial import Multinomial  # type: ignore[import-not-found]
+    try:
+        from ellzero.objectives.multinomial import Multinomial  # type: ignore[import-not-found]
+    except ImportError:
+        raise ValueError(
+            f"y: Only binary classification is supported. It has {n_classes} classes."
+        ) from None
 
     return partial(Multinomial, n_classes=n_classes)
+
+
+def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
+    if alpha is None:
+        return 0.0 if objective is LeastSquares else SEPARABLE_ALPHA
+    if alpha != 0:
+        check_number("alpha", alpha, above=0)
+    return float(alpha)
 
 
 def deviations(X: Any, weight: Vector | None) -> Vector:
     """The standard deviation of every column; 1 where it is constant."""
     design = Design(X)
     w = np.ones(X.shape[0]) if weight is None else weight
-    mean = design.transposed_times(w[:, None])[:, 0] / w.sum()
-    return _nonzero(np.sqrt(design.squared_norms(w, mean) / w.sum()), mean)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = design.transposed_times(w[:, None])[:, 0] / w.sum()
+        squares = design.squared_norms(w, mean)
+    check_squarable(squares, 0.0)
+    return _nonzero(np.sqrt(squares / w.sum()), mean)
 
 
 def _nonzero(deviation: Vector, mean: Vector) -> Vector:

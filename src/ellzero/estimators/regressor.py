@@ -25,19 +25,20 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
     ----------
     sparsity : int, default=None
         How many features to select. The intercept and forced features do not count. None selects
-        10, or all where there are fewer.
+        a tenth of the features, at least one.
     method : str, default="auto"
         How to search: "auto", or one of "omp", "ompr", "els", "exchange", "arht", "iht", "lasso".
     fit_intercept : bool, default=True
         Whether to fit a constant, which is never penalised.
-    standardize : bool, default=False
-        Whether features are divided by their standard deviations while the search goes on. This
-        matters for `alpha`, and for methods that compare sizes of coefficients or gradients
-        (all but "auto", "els" and "exchange"). Coefficients are always on the scale of X.
+    standardize : bool, default=True
+        Whether the search takes features divided by their standard deviations, so that `alpha`,
+        and the methods that compare coefficients or gradients, treat them alike. Coefficients are
+        told on the scale of X all the same.
     forced : names or indices of features, default=()
         Features that are in every model, on top of the `sparsity` selected ones.
-    alpha : float, default=0.0
-        The ridge penalty on all coefficients.
+    alpha : float, default=None
+        The ridge penalty on all coefficients. None means 0 for least squares, and for the log-loss
+        1e-3, just enough for coefficients to be finite where features separate the classes.
     random_state : int, RandomState, Generator or None, default=0
         Seeds the methods that draw random numbers, "auto" and "arht". None draws afresh.
 

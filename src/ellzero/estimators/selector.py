@@ -51,9 +51,9 @@ class SparseSelector(SelectorMixin, SparseEstimator):
         loss: str = "squared_error",
         method: str = "auto",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
         forced: Any = (),
-        alpha: float = 0.0,
+        alpha: float | None = None,
         random_state: Any = 0,
     ):
         super().__init__(
@@ -75,7 +75,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
 
     def _check_target(self, y: NDArray[Any], weight: Any) -> NDArray[Any]:
         if self._numeric_target:
-            return y
+            return super()._check_target(y, weight)
         check_classification_targets(y)
         self.classes_, codes = encode_classes(y, weight)
         return codes

@@ -23,16 +23,19 @@ except ImportError:  # scikit-learn < 1.6 has it as a method, with an older name
         return estimator._validate_data(X, y, force_all_finite=ensure_all_finite, **options)
 
 
-DEFAULT_SPARSITY = 10
+LARGEST_DEFAULT = 10
+"""The sizes to choose from end here unless the user says more."""
+
+TEXT_IN_Y = "y: expected numbers, got text; for classes use SparseClassifier or loss='log_loss'."
 
 
-def check_data(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
-    """X (and y, where given) as arrays of float32 or float64, with the columns of X on record."""
-    arguments = (X,) if y is None else (X, y)
+def check_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
+    """X (and the target, where given) as arrays; the columns of X go on record."""
     try:
         checked = validate_data(
             estimator,
-            *arguments,
+            X,
+            *target,
             dtype=[np.float64, np.float32],
             accept_sparse=["csc", "csr"],
             ensure_all_finite=False,
@@ -42,8 +45,14 @@ def check_data(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
         if "could not convert string to float" not in str(error):
             raise
         raise ValueError(_about_text(X)) from error
-    check_finite(checked if y is None else checked[0], names_of(estimator))
+    check_finite(checked[0] if target else checked, names_of(estimator))
     return checked
+
+
+def check_numeric(y: NDArray[Any]) -> NDArray[Any]:
+    if y.dtype.kind not in "fiub":
+        raise ValueError(TEXT_IN_Y)
+    return y
 
 
 def names_of(estimator: Any) -> NDArray[Any] | None:
@@ -62,7 +71,7 @@ def _about_text(X: Any) -> str:
                 f"X: column {j!r} holds text such as {text!r}; encode it, for example with "
                 "OneHotEncoder, or drop it."
             )
-    return "y: expected numbers, got text; for classes use SparseClassifier or loss='log_loss'."
+    return TEXT_IN_Y
 
 
 def check_finite(X: Any, names: NDArray[Any] | None) -> None:
@@ -124,7 +133,7 @@ def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:
             "select; force fewer."
         )
     if sparsity is None:
-        return min(DEFAULT_SPARSITY, free)
+        return max(free // 10, 1)
     if isinstance(sparsity, bool) or not isinstance(sparsity, int | np.integer):
         raise TypeError(f"sparsity: expected a whole number of features, got {sparsity!r}.")
     if sparsity < 1:
@@ -132,7 +141,7 @@ def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:
     if sparsity > free:
         besides = f" besides the {n_forced} forced" if n_forced else ""
         raise ValueError(
-            f"sparsity: cannot select {sparsity} features, X has only {free}{besides}; "
+            f"sparsity: cannot select {sparsity} features, X has only {free} feature(s){besides}; "
             f"ask for {free} or fewer."
         )
     return int(sparsity)
@@ -145,6 +154,8 @@ def check_sizes(sparsity: Any, n_features: int, n_forced: int) -> list[int]:
         if not sizes:
             raise ValueError("sparsity: expected at least one size, such as range(1, 11).")
         return sizes
+    if sparsity is None:
+        sparsity = max(min(LARGEST_DEFAULT, n_features - n_forced), 1)
     return list(range(1, check_size(sparsity, n_features, n_forced) + 1))
 
 
@@ -153,9 +164,9 @@ def encode_classes(y: NDArray[Any], weight: Any) -> tuple[NDArray[Any], NDArray[
     classes, codes = np.unique(y, return_inverse=True)
     present = classes if weight is None else np.unique(y[weight > 0])
     if len(present) < 2:
-        counted = "" if len(classes) < 2 else " once rows of weight zero are left out"
+        left = "" if len(classes) < 2 else " once rows of weight zero are left out"
         raise ValueError(
-            f"y: has only one class, {present[0]!r}{counted}; a classifier needs rows of at least "
-            "two classes."
+            f"y: has only one class, {present.tolist()[0]!r}{left}; a classifier needs rows of at "
+            "least two classes."
         )
     return classes, codes
