@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ellzero as lz
+from ellzero.estimators.classifier import MULTICLASS
 
 
 @pytest.mark.filterwarnings("default")  # the checks bring warnings of their own making
@@ -14,6 +15,7 @@ import ellzero as lz
         lz.SparseClassifier(),
         lz.SparseClassifier(alpha=0.1, standardize=False),
         lz.SparseSelector(),
+        *([lz.SparseSelector(1, loss="log_loss")] if MULTICLASS else []),
         lz.SparseRegressorCV(cv=3),
         lz.SparseRegressorCV(criterion="ebic"),
         lz.SparseClassifierCV(cv=3),
