@@ -93,10 +93,10 @@ def test_sparsity_counts_neither_intercept_nor_forced_features():
     assert lz.SparseRegressor(2, fit_intercept=False).fit(X, Y).intercept_ == 0
 
 
-def test_by_default_a_tenth_of_the_features_is_selected():
-    assert len(lz.SparseRegressor().fit(X, Y).support_) == 1
-    wide = np.random.default_rng(0).normal(size=(40, 35))
-    assert len(lz.SparseRegressor().fit(wide, wide[:, 0]).support_) == 3
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 2), (8, 3), (9, 3), (35, 6)])
+def test_by_default_the_square_root_of_the_features_is_selected(n, expected):
+    wide = np.random.default_rng(0).normal(size=(40, n))
+    assert len(lz.SparseRegressor(method="omp").fit(wide, wide.sum(axis=1)).support_) == expected
 
 
 @pytest.mark.parametrize("method", ["auto", "omp", "ompr", "els", "exchange", "arht", "lasso"])

@@ -25,7 +25,7 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
     ----------
     sparsity : int, default=None
         How many features to select. The intercept and forced features do not count. None selects
-        a tenth of the features, at least one.
+        as many as the square root of the number of features, rounded up.
     method : str, default="auto"
         How to search: "auto", or one of "omp", "ompr", "els", "exchange", "arht", "iht", "lasso".
     fit_intercept : bool, default=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:
             "select; force fewer."
         )
     if sparsity is None:
-        return max(free // 10, 1)
+        return ceil(sqrt(free))
     if isinstance(sparsity, bool) or not isinstance(sparsity, int | np.integer):
         raise TypeError(f"sparsity: expected a whole number of features, got {sparsity!r}.")
     if sparsity < 1:
