@@ -130,6 +130,11 @@ def test_alpha_is_a_ridge_on_standardised_features(form, weight):
     assert_allclose(model.intercept_, ridge.intercept_, rtol=1e-7)
 
 
+def test_the_trace_is_on_the_scale_of_the_data():
+    found = lz.SparseRegressor(3, method="omp").fit(X, Y).solution_
+    assert_allclose(found.trace[-1].x[found.support], found.x[found.support], rtol=1e-8)
+
+
 def test_a_size_that_is_not_used_does_not_warn():
     """One feature separates the classes, but s = 1 does not use it alone."""
     rng = np.random.default_rng(0)
@@ -153,6 +158,14 @@ def test_probabilities_never_overflow():
     small = lz.SparseClassifier(3).fit(X.astype(np.float32), LABELS)
     assert np.isfinite(small.decision_function(np.full((2, 8), 3e38, dtype=np.float32))).all()
     assert np.isfinite(lz.SparseRegressor(3).fit(X, Y).predict(far)).all()
+
+
+def test_infinite_terms_that_cancel():
+    A = np.random.default_rng(0).normal(size=(50, 2)) / 100
+    model = lz.SparseRegressor(2).fit(A, A @ [200.0, -100.0])
+    exact = model.predict([[1e307, 1.95e307], [1e307, 1e306]])
+    assert_allclose(exact[0], 5e307, rtol=1e-6)  # 2e309 − 1.95e309
+    assert exact[1] == np.finfo(float).max / 2
 
 
 # what goes in

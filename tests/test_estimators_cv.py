@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 import ellzero as lz
 from ellzero.estimators import cv as cv_module
 from ellzero.objectives.statistics import Statistics
+from ellzero.threads import blas_threads, current_blas_threads
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(loc=[0, 50, 0, 0, 0, -20, 0], size=(90, 7))
@@ -99,6 +100,19 @@ def test_results_do_not_depend_on_the_number_of_jobs(estimator):
     assert_array_equal(one.coef_, two.coef_)
 
 
+def test_folds_run_with_one_blas_thread():
+    """More of them would round differently."""
+    seen = []
+
+    def remember(model, A, y):
+        seen.append(current_blas_threads())
+        return 0.0
+
+    with blas_threads(2):
+        lz.SparseRegressorCV([1], cv=3, scoring=remember).fit(X, Y)
+    assert seen == [1, 1, 1]
+
+
 def test_folds_are_added_up_not_subtracted():
     """One row of 1e9 dwarfs all others: what subtraction leaves of them is rounding."""
     A, y = X.copy(), Y.copy()
@@ -154,8 +168,10 @@ def test_a_scorer_of_scikit_learn(scoring):
     assert 0.5 < accuracy.cv_results_["mean_test_score"].max() <= 1
 
 
-def test_which_sizes_are_tried():
-    assert list(lz.SparseRegressorCV().fit(X, Y).path_) == list(range(1, 8))
+def test_what_is_tried_by_default():
+    model = lz.SparseRegressorCV().fit(X, Y)
+    assert list(model.path_) == list(range(1, 8))
+    assert len(scores_of(model)) == 5
     assert list(lz.SparseRegressorCV(3).fit(X, Y).path_) == [1, 2, 3]
     assert list(lz.SparseRegressorCV([5, 2, 2]).fit(X, Y).path_) == [2, 5]
 
