@@ -24,7 +24,16 @@ ALLOWED = {
     "algorithms/": ("core", "checks", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
     "theory/": ("core", "checks", "objectives", "theory"),
-    "__init__.py": ("core", "objectives", "algorithms", "selection", "theory"),
+    "estimators/": (
+        "core",
+        "checks",
+        "threads",
+        "objectives",
+        "algorithms",
+        "selection",
+        "estimators",
+    ),
+    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }
 
 

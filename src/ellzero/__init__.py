@@ -9,6 +9,17 @@ from ellzero.algorithms.lasso import lasso
 from ellzero.algorithms.omp import omp
 from ellzero.algorithms.ompr import ompr
 from ellzero.core import Iterate, Objective, Solution, Status
+from ellzero.estimators import (
+    CoefficientDisplay,
+    CVDisplay,
+    PathDisplay,
+    SparseClassifier,
+    SparseClassifierCV,
+    SparseRegressor,
+    SparseRegressorCV,
+    SparseSelector,
+    information_criteria,
+)
 from ellzero.objectives.custom import from_callables, from_jax
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.least_squares import LeastSquares
@@ -20,14 +31,22 @@ from ellzero.selection import Path, path, solve
 __version__ = "0.1.0"
 
 __all__ = [
+    "CVDisplay",
+    "CoefficientDisplay",
     "Iterate",
     "LeastSquares",
     "Logistic",
     "Multinomial",
     "Objective",
     "Path",
+    "PathDisplay",
     "Quadratic",
     "Solution",
+    "SparseClassifier",
+    "SparseClassifierCV",
+    "SparseRegressor",
+    "SparseRegressorCV",
+    "SparseSelector",
     "Statistics",
     "Status",
     "arht",
@@ -38,6 +57,7 @@ __all__ = [
     "from_callables",
     "from_jax",
     "iht",
+    "information_criteria",
     "lasso",
     "omp",
     "ompr",

@@ -152,6 +152,8 @@ class Objective(ABC):
     """How many supports of each size a search can afford to pursue."""
     blas_threads: int | None = None
     """How many BLAS threads help; None leaves that to the user's settings."""
+    total_weight: float = np.nan
+    """How many observations f sums over, a weight of two counting as two of them."""
 
     # what a subclass says
 
@@ -294,6 +296,13 @@ class Objective(ABC):
     def best_subset(self, k: int) -> Iterate | None:
         """The proven best support of size k, where there are few enough to look at all."""
         return None
+
+    def deviance(self, loss: float) -> float:
+        """−2 log-likelihood, up to a constant, of a model whose loss (f without ridge) is this."""
+        raise ValueError(
+            f"{type(self).__name__}: this loss has no likelihood, hence no information criterion; "
+            "choose the size by cross-validation."
+        )
 
     def complete(self, x: Iterate) -> Model:
         """The whole model behind an iterate, as accurate as the data allow."""

@@ -58,6 +58,7 @@ class GeneralizedLinear(Objective):
         self.y = self._target(y, m)
         w = check_weight(sample_weight, m)
         self.weight = np.ones(m) if w is None else w
+        self.total_weight = float(self.weight.sum())
         self.fit_intercept = fit_intercept
         self.design, self.mean, self.scale = design.standardised(fit_intercept)
         F = as_support(forced, "forced", n)
@@ -409,6 +410,9 @@ class Logistic(GeneralizedLinear):
             forced=forced,
             ridge=ridge,
         )
+
+    def deviance(self, loss: float) -> float:
+        return 2 * loss
 
     def _separates(self, eta: Vector) -> bool:
         return bool(self._margins(eta).min() > 0)

@@ -95,6 +95,7 @@ class LeastSquares(Quadratic):
         self.breadth = breadth(stats.n_rows * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
+        self.total_weight = stats.weight
         self._stats = stats
 
     def _set_lazily(
@@ -116,9 +117,15 @@ class LeastSquares(Quadratic):
         self.breadth = breadth(m * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
+        self.total_weight = float(weight.sum())
 
     def lower_bound(self) -> float:
         return max(super().lower_bound(), 0.0) if isinstance(self.gram, DenseGram) else 0.0
+
+    def deviance(self, loss: float) -> float:
+        """That of normal errors with the variance that fits best; what is rounding is no fit."""
+        mean_square = 2 * max(loss, self.resolution, np.finfo(float).tiny) / self.total_weight
+        return float(self.total_weight * np.log(mean_square))
 
     def complete(self, x: Iterate) -> Model:
         """From the moments where these give ten digits, otherwise from the rows."""

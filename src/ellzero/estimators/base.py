@@ -1,0 +1,236 @@
+"""What all estimators share: parameters, fitting, and what is known afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ellzero.algorithms.arht import seed_of
+from ellzero.core import Objective, Solution, Status
+from ellzero.estimators.problem import Problem, check_alpha
+from ellzero.estimators.report import Report
+from ellzero.estimators.validation import (
+    check_data,
+    check_forced,
+    check_numeric,
+    check_size,
+    names_of,
+)
+from ellzero.objectives.design import check_weight
+from ellzero.selection import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    import pandas
+
+    from ellzero.estimators.displays import CoefficientDisplay, PathDisplay
+
+
+class SparseEstimator(BaseEstimator):
+    """The best model that uses at most `sparsity` features; see `SparseRegressor`."""
+
+    def __init__(
+        self,
+        sparsity: Any = None,
+        *,
+        method: str = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        forced: Any = (),
+        alpha: float | None = None,
+        random_state: Any = 0,
+    ):
+        self.sparsity = sparsity
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.forced = forced
+        self.alpha = alpha
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select features of X and fit the model on them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights; an integer weight means that many copies of the row.
+        """
+        X, y, weight = self._check_training_data(X, y, sample_weight)
+        objective = self._objective()
+        problem = Problem(
+            objective=objective,
+            method=self.method,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            forced=check_forced(self.forced, names_of(self), X.shape[1]),
+            alpha=check_alpha(self.alpha, objective),
+            seed=seed_of(self.random_state),
+        )
+        self.forced_ = problem.forced
+        self.path_, s = self._path_and_size(problem, X, y, weight)
+        self._set_model(self.path_[s], X.dtype)
+        self._warn_of(self.solution_)
+        return self
+
+    # what a subclass says
+
+    def _check_target(self, y: NDArray[Any], weight: Any) -> NDArray[Any]:
+        return check_numeric(y)
+
+    def _objective(self) -> Callable[..., Objective]:
+        raise NotImplementedError
+
+    # what follows
+
+    def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        X, y = check_data(self, X, y, y_numeric=self._numeric_target)
+        weight = check_weight(sample_weight, X.shape[0])
+        return X, self._check_target(y, weight), weight
+
+    @property
+    def _numeric_target(self) -> bool:
+        return True
+
+    def _path_and_size(self, problem: Problem, X: Any, y: Any, weight: Any) -> tuple[Path, int]:
+        n, n_forced = X.shape[1], len(problem.forced)
+        s = check_size(self.sparsity, n, n_forced)
+        return problem.solve(X, y, weight, problem.sizes_around(s, n - n_forced)).path, s
+
+    def _set_model(self, solution: Solution, dtype: Any) -> None:
+        self.solution_ = solution
+        self.support_ = solution.support.copy()
+        self.loss_ = solution.value
+        self.n_iter_ = solution.n_iter
+        self.coef_ = solution.x.T.astype(dtype)
+        self.intercept_ = np.asarray(solution.intercept).astype(dtype)[()]
+
+    def _warn_of(self, solution: Solution) -> None:
+        advice = {
+            Status.NO_MINIMISER: "the coefficients grow without bound; set alpha above 0",
+            Status.MAX_ITER: "another method may do better",
+        }
+        if solution.status in advice:
+            names = [self.feature_names[j] for j in solution.support]
+            warnings.warn(
+                f"{type(self).__name__}: {solution.status} (features {names}); "
+                f"{advice[solution.status]}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def feature_names(self) -> list[Any]:
+        """The names of the columns of X, or their indices where they have none."""
+        names = names_of(self)
+        return list(range(self.n_features_in_)) if names is None else names.tolist()
+
+    # what users read
+
+    def summary(self) -> pandas.DataFrame:
+        """The features of the model, one per row; needs pandas.
+
+        Columns: the coefficient (one per class for more than two), whether the feature was forced,
+        and the smallest size in `path_` whose model has it.
+        """
+        check_is_fitted(self)
+        import pandas
+
+        rows = np.sort(np.concatenate([self.support_, self.forced_]))
+        coef = np.atleast_2d(self.coef_)[:, rows]
+        labels = [f"coefficient_{c}" for c in self.classes_] if len(coef) > 1 else ["coefficient"]
+        first = {j: s for s in reversed([*self.path_]) for j in self.path_[s].support.tolist()}
+        return pandas.DataFrame(
+            {
+                **dict(zip(labels, coef, strict=True)),
+                "forced": np.isin(rows, self.forced_),
+                "first_size": [first.get(j, 0) for j in rows.tolist()],
+            },
+            index=pandas.Index([self.feature_names[j] for j in rows], name="feature"),
+        )
+
+    def report(self) -> Report:
+        """The model in words: its features, its loss, and what one feature more or less changes.
+
+        Printed it is text; a notebook shows it as a table, also below the fitted estimator.
+        """
+        check_is_fitted(self)
+        return Report(
+            title=type(self).__name__,
+            names=self.feature_names,
+            path=self.path_,
+            solution=self.solution_,
+            forced=self.forced_,
+            coef=np.atleast_2d(self.coef_),
+            intercept=np.atleast_1d(self.intercept_),
+            classes=list(getattr(self, "classes_", [])),
+        )
+
+    def plot_path(self, **options: Any) -> PathDisplay:
+        """The loss at every size; see `PathDisplay`."""
+        from ellzero.estimators.displays import PathDisplay
+
+        return PathDisplay.from_estimator(self, **options)
+
+    def plot_coefficients(self, **options: Any) -> CoefficientDisplay:
+        """The coefficients at every size; see `CoefficientDisplay`."""
+        from ellzero.estimators.displays import CoefficientDisplay
+
+        return CoefficientDisplay.from_estimator(self, **options)
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._report_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._report_html()
+        return bundle
+
+    def _report_html(self) -> str:
+        return self.report()._repr_html_() if hasattr(self, "solution_") else ""
+
+    # what scikit-learn asks
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        return {"requires_y": True}
+
+
+def linear_predictor(X: Any, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
+    """X coefᵀ + intercept, one column per row of coef; cut off where it would overflow."""
+    S = np.flatnonzero(coef.any(axis=0))
+    A, coef64 = X[:, S].astype(np.float64), coef[:, S].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        eta = A @ coef64.T + intercept
+        overflown = ~np.isfinite(eta).all(axis=1)
+        if overflown.any():
+            eta[overflown] = _scaled_product(A[overflown], coef64) + intercept
+    dtype = np.result_type(X.dtype, coef.dtype)
+    largest = np.finfo(dtype).max / 2  # so that the difference of two scores is finite too
+    return np.clip(eta, -largest, largest).astype(dtype)
+
+
+def _scaled_product(A: Any, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A coefᵀ, in which nothing but the result overflows."""
+    A = A.toarray() if sparse.issparse(A) else A
+    rows = np.abs(A).max(axis=1, keepdims=True)
+    columns = np.abs(coef).max(axis=1)
+    columns[columns == 0] = 1.0
+    return (A / rows) @ (coef / columns[:, None]).T * rows * columns

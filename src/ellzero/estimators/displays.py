@@ -1,0 +1,147 @@
+"""Pictures in the style of scikit-learn's displays; they need the extra ``plot``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class _Display:
+    """`plot` draws into `ax_` of `figure_`, new ones unless `ax` is given."""
+
+    figure_: Any
+    ax_: Any
+
+    def _axes(self, ax: Any, xlabel: str, ylabel: str) -> Any:
+        try:
+            import matplotlib.pyplot as plt
+            from matplotlib.ticker import MaxNLocator
+        except ImportError as error:
+            raise ImportError("plots need matplotlib: pip install 'ellzero[plot]'") from error
+        if ax is None:
+            _, ax = plt.subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return ax
+
+
+class PathDisplay(_Display):
+    """The loss at every size of a path; `from_estimator` makes one of a fitted estimator."""
+
+    def __init__(self, *, sizes: NDArray[Any], losses: NDArray[Any], selected: int | None = None):
+        self.sizes, self.losses, self.selected = sizes, losses, selected
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_options: Any) -> Self:
+        """Plot the path of a fitted estimator; further options go to ``ax.plot``."""
+        check_is_fitted(estimator)
+        path = estimator.path_
+        display = cls(
+            sizes=np.array(list(path)),
+            losses=np.array([found.value for found in path.values()]),
+            selected=_selected(estimator),
+        )
+        return display.plot(ax=ax, **line_options)
+
+    def plot(self, *, ax: Any = None, **line_options: Any) -> Self:
+        ax = self._axes(ax, "number of selected features", "loss")
+        (self.line_,) = ax.plot(self.sizes, self.losses, **{"marker": "o", **line_options})
+        _mark(ax, self.selected)
+        return self
+
+
+class CoefficientDisplay(_Display):
+    """The coefficients at every size of a path, one line per feature (and class)."""
+
+    def __init__(
+        self,
+        *,
+        sizes: NDArray[Any],
+        coefficients: dict[str, NDArray[Any]],
+        selected: int | None = None,
+    ):
+        self.sizes, self.coefficients, self.selected = sizes, coefficients, selected
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_options: Any) -> Self:
+        """Plot the coefficients of a fitted estimator; further options go to ``ax.plot``."""
+        check_is_fitted(estimator)
+        path = estimator.path_
+        x = np.array([found.x for found in path.values()])
+        lines = {}
+        for j in np.flatnonzero(x.reshape(*x.shape[:2], -1).any(axis=(0, 2))):
+            name = str(estimator.feature_names[j])
+            if x.ndim == 2:
+                lines[name] = x[:, j]
+            else:
+                lines.update({f"{name}, {c}": x[:, j, k] for k, c in enumerate(estimator.classes_)})
+        display = cls(sizes=np.array(list(path)), coefficients=lines, selected=_selected(estimator))
+        return display.plot(ax=ax, **line_options)
+
+    def plot(self, *, ax: Any = None, **line_options: Any) -> Self:
+        ax = self._axes(ax, "number of selected features", "coefficient")
+        self.lines_ = [
+            ax.plot(self.sizes, values, label=name, **{"marker": "o", **line_options})[0]
+            for name, values in self.coefficients.items()
+        ]
+        _mark(ax, self.selected)
+        if len(self.lines_) <= 20:  # more names than that hide the picture
+            ax.legend(fontsize="small")
+        return self
+
+
+class CVDisplay(_Display):
+    """The cross-validated score at every size, with standard errors over the folds."""
+
+    def __init__(
+        self,
+        *,
+        sizes: NDArray[Any],
+        mean: NDArray[Any],
+        standard_error: NDArray[Any],
+        selected: int | None = None,
+    ):
+        self.sizes, self.mean, self.standard_error = sizes, mean, standard_error
+        self.selected = selected
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_options: Any) -> Self:
+        """Plot the scores of a fitted CV estimator; further options go to ``ax.errorbar``."""
+        check_is_fitted(estimator)
+        results = getattr(estimator, "cv_results_", {})
+        if "mean_test_score" not in results:
+            raise ValueError(
+                f"{type(estimator).__name__} was not cross-validated; fit SparseRegressorCV or "
+                "SparseClassifierCV with criterion='cv' or '1se'."
+            )
+        display = cls(
+            sizes=results["sparsity"],
+            mean=results["mean_test_score"],
+            standard_error=results["se_test_score"],
+            selected=_selected(estimator),
+        )
+        return display.plot(ax=ax, **line_options)
+
+    def plot(self, *, ax: Any = None, **line_options: Any) -> Self:
+        ax = self._axes(ax, "number of selected features", "cross-validated score")
+        options = {"marker": "o", "capsize": 3, **line_options}
+        self.errorbar_ = ax.errorbar(self.sizes, self.mean, self.standard_error, **options)
+        _mark(ax, self.selected)
+        return self
+
+
+def _selected(estimator: Any) -> int:
+    """The size of the model in use."""
+    return next(s for s, found in estimator.path_.items() if found is estimator.solution_)
+
+
+def _mark(ax: Any, selected: int | None) -> None:
+    if selected is not None:
+        ax.axvline(selected, color="grey", linestyle="--", linewidth=1)

@@ -1,0 +1,155 @@
+"""One fit: an objective made of data, searched on the scale asked for, told on that of the data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ellzero.checks import check_number
+from ellzero.core import Iterate, Objective, Solution, Support, Vector
+from ellzero.objectives.design import Design
+from ellzero.objectives.glm import Logistic
+from ellzero.objectives.gram import LARGEST_GRAM
+from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.statistics import Statistics, check_squarable
+from ellzero.selection import Path, path
+
+RANDOMISED = ("auto", "arht")
+SHARING_SIZES = ("auto", "omp")
+"""Methods for which smaller sizes come with the largest."""
+
+
+class Solved(NamedTuple):
+    """An objective and its solutions, for features divided by `scale`."""
+
+    f: Objective
+    searched: Path
+    scale: Vector | None
+
+    @property
+    def path(self) -> Path:
+        """The solutions for the features as they came."""
+        if self.scale is None:
+            return self.searched
+        return Path((s, _unscaled(found, self.scale)) for s, found in self.searched.items())
+
+
+SEPARABLE_ALPHA = 1e-3
+"""The ridge of the log-loss unless the user sets one: just enough to have a minimiser."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is minimised, and how; the data come with the call."""
+
+    objective: Callable[..., Objective]
+    method: str
+    fit_intercept: bool
+    standardize: bool
+    forced: Support
+    alpha: float
+    seed: Any
+
+    def solve(self, X: Any, y: Any, weight: Any, sizes: Iterable[int]) -> Solved:
+        scale = None
+        if self.standardize and not self._ignores_scale:
+            scale = deviations(X, weight)
+            X = X.multiply(1 / scale).tocsc() if sparse.issparse(X) else X / scale
+        f = self.objective(X, y, sample_weight=weight, **self._options)
+        return Solved(f, self._path(f, sizes), scale)
+
+    def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:
+        scale = None
+        if self.standardize and not self._ignores_scale:
+            scale = _nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
+            stats = replace(
+                stats,
+                mean=stats.mean / scale,
+                xx=stats.xx / scale / scale[:, None],
+                xy=stats.xy / scale,
+            )
+        f = LeastSquares.from_statistics(stats, **self._options)
+        return Solved(f, self._path(f, sizes), scale)
+
+    def sizes_around(self, s: int, n_choosable: int) -> list[int]:
+        """s and its neighbours; all sizes up to there where they come at no cost."""
+        first = 1 if self.method in SHARING_SIZES else max(s - 1, 1)
+        return list(range(first, min(s + 1, n_choosable) + 1))
+
+    def adds_up(self, n_features: int) -> bool:
+        """Do statistics of parts of the rows make those of the whole?"""
+        return self.objective is LeastSquares and n_features <= LARGEST_GRAM
+
+    @property
+    def _ignores_scale(self) -> bool:
+        """Is the search the same whatever the units of the features?"""
+        return self.objective is LeastSquares and self.method == "auto" and self.alpha == 0
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "fit_intercept": bool(self.fit_intercept),
+            "forced": self.forced,
+            "ridge": self.alpha,
+        }
+
+    def _path(self, f: Objective, sizes: Iterable[int]) -> Path:
+        options = {"random_state": self.seed} if self.method in RANDOMISED else {}
+        with warnings.catch_warnings():  # only the size that is used deserves a warning
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return path(f, sizes, self.method, **options)
+
+
+def class_objective(n_classes: int) -> Callable[..., Objective]:
+    """The loss of so many classes, given as numbers from 0."""
+    if n_classes == 2:
+        return Logistic
+    try:
+        from ellzero.objectives.multinomial import Multinomial  # type: ignore[import-not-found]
+    except ImportError:
+        raise ValueError(
+            f"y: Only binary classification is supported. It has {n_classes} classes."
+        ) from None
+
+    return partial(Multinomial, n_classes=n_classes)
+
+
+def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
+    if alpha is None:
+        return 0.0 if objective is LeastSquares else SEPARABLE_ALPHA
+    if alpha != 0:
+        check_number("alpha", alpha, above=0)
+    return float(alpha)
+
+
+def deviations(X: Any, weight: Vector | None) -> Vector:
+    """The standard deviation of every column; 1 where it is constant."""
+    design = Design(X)
+    w = np.ones(X.shape[0]) if weight is None else weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = design.transposed_times(w[:, None])[:, 0] / w.sum()
+        squares = design.squared_norms(w, mean)
+    check_squarable(squares, 0.0)
+    return _nonzero(np.sqrt(squares / w.sum()), mean)
+
+
+def _nonzero(deviation: Vector, mean: Vector) -> Vector:
+    return np.where(deviation > 1e-10 * np.abs(mean), deviation, 1.0)
+
+
+def _unscaled(solution: Solution, scale: Vector) -> Solution:
+    """The solution for X, given that for X / scale."""
+
+    def iterate(x: Iterate) -> Iterate:
+        return replace(x, coef=(x.coef.T / scale[x.support]).T)
+
+    x = (solution.x.T / scale).T
+    x.flags.writeable = False
+    return replace(solution, x=x, trace=tuple(map(iterate, solution.trace)))
