@@ -23,6 +23,7 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "objectives"),
     "algorithms/": ("core", "checks", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
+    "datasets/": ("datasets",),
     "__init__.py": ("core", "objectives", "algorithms", "selection"),
 }
 
