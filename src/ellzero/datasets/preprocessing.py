@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -147,8 +148,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         A = self._matrix(frame)
         if not A.shape[0]:
             raise ValueError("X: no row is complete.")
-        squares = A.multiply(A).sum(axis=0) if sparse.issparse(A) else np.einsum("ij,ij->j", A, A)
-        norms = np.sqrt(np.asarray(squares, dtype=np.float64).ravel())
+        norms = sparse_linalg.norm(A, axis=0) if sparse.issparse(A) else np.linalg.norm(A, axis=0)
         self.norms_ = np.where(norms > 0, norms, 1.0) if self.unit_norm else np.ones_like(norms)
         return A
 
