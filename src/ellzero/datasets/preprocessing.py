@@ -190,15 +190,16 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         return sparse.hstack(blocks, format="csc") if is_sparse else np.hstack(blocks)
 
     def _one_hot(self, name: str, column: Any) -> Any:
-        pd = pandas()
-        words = column.map(str, na_action="ignore")
         levels = self.levels_[name]
-        codes = pd.Categorical(words, categories=levels).codes
-        unknown = set(words[codes < 0].dropna().unique()) - set(self.absent)
+        given = column.astype("category").cat.remove_unused_categories().cat
+        words = np.array([str(word) for word in given.categories], dtype=object)
+        places = pandas().Index(levels, dtype=object).get_indexer(words)
+        unknown = set(words[places < 0]) - set(self.absent)
         if unknown:
             raise ValueError(f"X: column {name!r} has a level not seen in fit: {unknown.pop()!r}.")
+        codes = np.append(places, -1)[given.codes]  # -1: missing
         rows = np.flatnonzero(codes >= 0)
-        entries = (np.ones(len(rows)), (rows, codes[rows].astype(np.intp)))
+        entries = (np.ones(len(rows)), (rows, codes[rows]))
         return sparse.csc_matrix(entries, shape=(len(codes), len(levels)))
 
     def _scaled(self, A: Any) -> Any:
