@@ -54,6 +54,8 @@ def download(url: str, path: Path, check: Callable[[Path], T], sha256: str = "")
             fault: Exception = ConnectionError(str(error) or type(error).__name__)
         except (OSError, ValueError) as error:
             fault = error
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
         if _final(fault):
             break
     raise fault
@@ -70,7 +72,7 @@ def _final(error: Exception) -> bool:
 def _receive(url: str, path: Path, label: str, sha256: str) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "ellzero"})
     digest, received, start = hashlib.sha256(), 0, time.monotonic()
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("wb") as file:
+    with path.open("wb") as file, urllib.request.urlopen(request, timeout=TIMEOUT) as response:
         length = response.headers.get("Content-Length")
         expected = int(length) if length and length.isdigit() else None
         with progress(label, expected) as advance:
