@@ -245,6 +245,19 @@ def test_a_flipped_bit_in_a_packed_file_is_noticed(suffix, small, tmp_path):
     assert refused > flipped / 3
 
 
+@pytest.mark.parametrize("name", ["kddcup04_bio", "cal_housing"])
+def test_the_sum_of_bytes_after_an_archive_is_checked(name, small, tmp_path):
+    """It lies behind all that reading the one file in the archive needs."""
+    part = small[name].sources[2][0]
+    file = part.downloads[0].file
+    body = published(file, {part.name: original(sample_frame(small[name]), part)})
+    wrong = [body[:-4], body[:-8] + bytes(4) + body[-4:]]
+    for content in wrong:
+        (tmp_path / file).write_bytes(content)
+        with pytest.raises(ValueError, match=f"not a whole {part.name}"):
+            load(name, data_home=tmp_path, download=False)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

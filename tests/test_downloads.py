@@ -286,6 +286,14 @@ def test_sha256(publish, server, tmp_path):
     assert files_in(tmp_path) == ["fine"]
 
 
+@pytest.mark.parametrize("fault", [dropped, cut_chunks])
+def test_a_body_shorter_than_stated_is_refused_whatever_it_holds(fault, server, tmp_path):
+    server.bodies["words.txt"], server.plans["words.txt"] = b"any words will do", [fault]
+    with pytest.raises(ConnectionError):
+        fetch.download(f"{server.address}/words.txt", tmp_path / "words.txt", lambda path: None)
+    assert files_in(tmp_path) == []
+
+
 def test_no_network(publish, server, tmp_path, monkeypatch):
     publish("ijcnn1", [good])
 
