@@ -335,18 +335,19 @@ def test_letter_has_two_targets(small, tmp_path):
         load("year", data_home=tmp_path, target="O")
 
 
-def test_a_sample_is_read_only_when_asked_for(small, tmp_path):
-    entry = small["slice"]
+@pytest.mark.parametrize("name", ["slice", "year"])
+def test_a_sample_is_read_only_when_asked_for(name, small, tmp_path):
+    entry = small[name]
     frame = sample_frame(entry)
-    (tmp_path / "slice_first682.parquet").write_bytes(original(frame, entry.samples[0][0]))
+    (tmp_path / entry.samples[0][0].name).write_bytes(original(frame, entry.samples[0][0]))
     with pytest.raises(FileNotFoundError, match="sample=True reads it"):
-        load("slice", data_home=tmp_path, download=False)
-    data = load("slice", data_home=tmp_path, sample=True, rows="paper")
+        load(name, data_home=tmp_path, download=False)
+    data = load(name, data_home=tmp_path, sample=True, rows="paper")
     check(data, frame, entry)
     assert f"a sample of {ROWS} rows" in data.description
     whole = sample_frame(entry, seed=1)
-    whole.to_parquet(tmp_path / "slice.parquet")
-    data = load("slice", data_home=tmp_path, sample=True)
+    whole.to_parquet(tmp_path / f"{name}.parquet")
+    data = load(name, data_home=tmp_path, sample=True)
     check(data, whole, entry)
     assert "a sample of" not in data.description
 

@@ -291,16 +291,15 @@ def _comp_activ_harder() -> Entry:
         columns=features,
         downloads=(Download(f"{LIBSVM}/regression/cpusmall", "cpusmall"),),
     )
-    named = (*features, "target")
-    openml = Part("cpu_small.arff", "arff", rows, log_mean, columns=named, openml=227)
-    torgo = Part("cpu_small.data", "text", rows, log_mean, columns=named)
+    columns = (*features, "target")
+    openml = Part("cpu_small.arff", "arff", rows, log_mean, columns=columns, openml=227)
     return Entry(
         "comp-activ-harder",
         "regression",
         "Delve comp-activ, prototask cpuSmall: share of the time that the processor runs in user "
         "mode, from 12 measures of activity.",
         features,
-        (*_tables("comp_activ_harder", rows, log_mean), (libsvm,), (openml,), (torgo,)),
+        (*_tables("comp_activ_harder", rows, log_mean), (libsvm,), (openml,)),
         paper_rows=FIRST_LINE_TAKEN_FOR_A_HEADER,
         paper_shape=(8_191, 12),
     )
