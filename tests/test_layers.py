@@ -33,6 +33,7 @@ ALLOWED = {
         "selection",
         "estimators",
     ),
+    "datasets/": ("datasets",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }
 

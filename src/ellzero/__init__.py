@@ -1,5 +1,8 @@
 """ellzero: the best model that uses at most s features."""
 
+from importlib import import_module
+from types import ModuleType
+
 import ellzero.theory as theory
 from ellzero.algorithms.arht import arht, arht_core, arht_robust
 from ellzero.algorithms.els import els
@@ -52,6 +55,7 @@ __all__ = [
     "arht",
     "arht_core",
     "arht_robust",
+    "datasets",
     "els",
     "exchange",
     "from_callables",
@@ -65,3 +69,10 @@ __all__ = [
     "solve",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`ellzero.datasets`, when it is first asked for."""
+    if name == "datasets":
+        return import_module("ellzero.datasets")
+    raise AttributeError(f"module 'ellzero' has no attribute {name!r}")
