@@ -294,6 +294,18 @@ def test_a_model_of_some_features_has_the_values_of_the_whole(monkeypatch):
     assert_allclose(part.value(x), f.value(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 4.0])
+def test_a_model_says_what_insertions_give_on_it(ridge):
+    X, y = classes(9)
+    f = Multinomial(X, y, fit_intercept=True, ridge=ridge)
+    S = np.array([1, 4])
+    model = f.quadratic_model(f.minimize(S))
+    found = model.insertion_values(S)
+    for i in (0, 2, 3, 5, 6):
+        assert_allclose(found[i], model.minimize([*S, i]).value, rtol=1e-10)
+    assert np.isinf(found[S]).all()
+
+
 def test_a_model_predicts_the_intercept():
     X, y = classes(9)
     f = Multinomial(X + 2, y, fit_intercept=True, forced=[5])
@@ -315,10 +327,12 @@ def by_refits(f, sizes):
     return np.array(values)
 
 
+@pytest.mark.parametrize("breadth", [1, 4])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_path_is_as_good_as_forward_selection_by_refits(seed):
+def test_a_path_is_as_good_as_forward_selection_by_refits(seed, breadth):
     p = random_problem(seed, "multinomial", "equicorrelated", fit_intercept=True)
     f = objective_of(p)
+    f.breadth = breadth
     sizes = range(1, p.n)
     found = np.array([found.value for found in lz.path(f, sizes).values()])
     assert (found <= by_refits(f, sizes) * (1 + 1e-9)).all()
