@@ -15,8 +15,8 @@ from scipy import sparse
 from scipy.special import expit
 
 import ellzero as lz
-from ellzero import LeastSquares, Logistic
-from reference import Problem
+from ellzero import LeastSquares, Logistic, Multinomial
+from reference import Problem, multinomial_curvature
 
 METHODS: dict[str, Callable[..., lz.Solution]] = {
     "omp": lz.omp,
@@ -36,10 +36,12 @@ FORMATS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+OBJECTIVES = {"squares": LeastSquares, "logistic": Logistic, "multinomial": Multinomial}
+
+
 def objective_of(problem: Problem, form: str = "dense") -> lz.Objective:
     """The fast objective of a literal problem."""
-    objective = LeastSquares if problem.loss == "squares" else Logistic
-    return objective(
+    return OBJECTIVES[problem.loss](
         FORMATS[form](problem.X),
         problem.y,
         sample_weight=problem.sample_weight,
@@ -50,27 +52,41 @@ def objective_of(problem: Problem, form: str = "dense") -> lz.Objective:
 
 
 def hessian_of(problem: Problem, x: np.ndarray) -> np.ndarray:
-    """Second derivatives of the profiled f at x, written down: a Schur complement."""
+    """Second derivatives of the profiled f at x, written down: a Schur complement.
+
+    What a feature owns stands together.
+    """
     fit = problem.profile(x)
     t = problem.X @ fit.x + fit.intercept
-    second = np.ones(problem.m) if problem.loss == "squares" else expit(t) * expit(-t)
+    w, each = problem.sample_weight, int(np.prod(problem.row))
+
+    def products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        if problem.loss == "multinomial":
+            return multinomial_curvature(t, w, A, B)
+        second = np.ones(problem.m) if problem.loss == "squares" else expit(t) * expit(-t)
+        return A.T @ ((w * second)[:, None] * B)
+
     F = sorted(problem.forced)
     ones = np.ones((problem.m, int(problem.fit_intercept)))
     N = np.hstack([ones, problem.X[:, F]])
-    D = (problem.sample_weight * second)[:, None]
-    H = problem.X.T @ (D * problem.X) + problem.ridge * np.eye(problem.n)
+    H = products(problem.X, problem.X)
     if N.shape[1]:
         own = np.array([0.0] * ones.shape[1] + [problem.ridge] * len(F))
-        cross = N.T @ (D * problem.X)
-        cross[ones.shape[1] :, F] += problem.ridge * np.eye(len(F))
-        H = H - cross.T @ np.linalg.solve(N.T @ (D * N) + np.diag(own), cross)
-    H[F], H[:, F] = 0.0, 0.0
+        cross = products(N, problem.X)
+        inverse = np.linalg.pinv(products(N, N) + np.diag(np.repeat(own, each)), rcond=1e-13)
+        H = H - cross.T @ inverse @ cross
+    H = H + problem.ridge * np.eye(len(H))
+    forced = np.isin(np.arange(problem.n).repeat(each), F)
+    H[forced], H[:, forced] = 0.0, 0.0
     return H
 
 
-def largest_eigenvalue(H: np.ndarray, k: int) -> float:
-    """ρ_k⁺ of a matrix, by trying every k × k block."""
-    blocks = (H[np.ix_(S, S)] for S in combinations(range(len(H)), k))
+def largest_eigenvalue(H: np.ndarray, k: int, each: int = 1) -> float:
+    """ρ_k⁺ of a matrix, by trying every block of k features that own so many rows each."""
+    of = np.arange(len(H)).reshape(-1, each)
+    blocks = (
+        H[np.ix_(of[[*S]].ravel(), of[[*S]].ravel())] for S in combinations(range(len(of)), k)
+    )
     return max(np.linalg.eigvalsh(block)[-1] for block in blocks)
 
 

@@ -6,7 +6,7 @@ closed forms: whenever the paper says argmin, a fit starts from scratch.
 Comparisons are exact, as on paper, and every tie goes to the lowest index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations, product
 from operator import attrgetter
@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 Vector = NDArray[np.float64]
 by_value = attrgetter("value")
@@ -29,10 +29,10 @@ class Step(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A minimiser: all n coefficients, the intercept, and the value reached."""
+    """A minimiser: all n coefficients (or rows of them), the intercept, and the value reached."""
 
     x: Vector
-    intercept: float
+    intercept: Any
     value: float
 
 
@@ -43,24 +43,29 @@ class Problem:
     The intercept a and the coefficients of the forced features are profiled out: f is the minimum
     over them, so they are in every model, in no support, and never counted in s. The ridge acts
     on every coefficient, forced ones too, and never on the intercept.
+
+    With the multinomial loss Xx + a has a column for every class, and x a row for every feature.
     """
 
     X: Any  # dense or scipy.sparse
     y: ArrayLike  # for the logistic loss in {0, 1} or {-1, 1}; kept as the paper's b in {0, 1}
-    loss: Literal["squares", "logistic"] = "squares"
+    # and for the multinomial one in {0, 1, ...}
+    loss: Literal["squares", "logistic", "multinomial"] = "squares"
     sample_weight: ArrayLike | None = None
     fit_intercept: bool = False
     forced: Iterable[int] = ()
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.loss not in ("squares", "logistic"):
+        if self.loss not in LOSSES:
             raise ValueError(f"unknown loss {self.loss!r}")
         self.X = np.asarray(self.X.toarray() if issparse(self.X) else self.X, dtype=float)
         self.y = np.asarray(self.y, dtype=float)
         if self.loss == "logistic":
             self.y = np.where(self.y > 0, 1.0, 0.0)
         self.m, self.n = self.X.shape
+        self.row = (int(self.y.max()) + 1,) if self.loss == "multinomial" else ()
+        self.zero = np.zeros((self.n, *self.row))
         weight = 1.0 if self.sample_weight is None else self.sample_weight
         self.sample_weight = np.ones(self.m) * weight
         self.forced = frozenset(int(j) for j in self.forced)
@@ -73,21 +78,22 @@ class Problem:
         """The support S with the minimum of f over it."""
         return Step(frozenset(S), self.fit(S).value)
 
-    def value(self, x: Vector, intercept: float, extra_ridge: ArrayLike | None = None) -> float:
+    def value(self, x: Vector, intercept: Any, extra_ridge: ArrayLike | None = None) -> float:
         """The loss, ridge included, at given coefficients and intercept: nothing is minimised."""
         t = self.X @ x + intercept
-        losses = 0.5 * (t - self.y) ** 2 if self.loss == "squares" else logistic(t, self.y)
-        return float(self.sample_weight @ losses + 0.5 * self._ridges(extra_ridge) @ x**2)
+        losses = LOSSES[self.loss].value(t, self.y)
+        penalty = np.sum(self._ridges(extra_ridge) * (x**2).T)
+        return float(self.sample_weight @ losses + 0.5 * penalty)
 
-    def gradient(self, x: Vector, intercept: float, extra_ridge: ArrayLike | None = None) -> Vector:
+    def gradient(self, x: Vector, intercept: Any, extra_ridge: ArrayLike | None = None) -> Vector:
         """Derivatives of `value` in x, 0 on forced features.
 
         Where intercept and forced coefficients are optimal, as after `fit` and `profile`, this is
         the gradient of the profiled f, by the envelope theorem.
         """
         t = self.X @ x + intercept
-        slopes = t - self.y if self.loss == "squares" else logistic_slope(t, self.y)
-        g = self.X.T @ (self.sample_weight * slopes) + self._ridges(extra_ridge) * x
+        slopes = LOSSES[self.loss].slope(t, self.y)
+        g = self.X.T @ (self.sample_weight * slopes.T).T + (self._ridges(extra_ridge) * x.T).T
         g[sorted(self.forced)] = 0
         return g
 
@@ -96,7 +102,7 @@ class Problem:
 
         The value is that of the function minimised, the extra ridge included.
         """
-        return self._minimise(sorted(self.forced | set(S)), np.zeros(self.n), extra_ridge)
+        return self._minimise(sorted(self.forced | set(S)), self.zero, extra_ridge)
 
     def profile(self, x: Vector) -> Fit:
         """The point x with the intercept and the forced coefficients at their best for it."""
@@ -114,9 +120,8 @@ class Problem:
         ones = np.ones((self.m, int(self.fit_intercept)))  # no column at all without intercept
         A = np.hstack([ones, self.X[:, free]])
         d = np.concatenate([np.zeros(ones.shape[1]), self._ridges(extra_ridge)[free]])
-        solve = least_squares if self.loss == "squares" else newton_logistic
-        z = solve(A, self.y, self.sample_weight, self.X @ fixed, d)
-        intercept = float(z[0]) if self.fit_intercept else 0.0
+        z = LOSSES[self.loss].solve(A, self.y, self.sample_weight, self.X @ fixed, d)
+        intercept = z[0] if self.fit_intercept else 0.0
         x = fixed.copy()
         x[free] = z[ones.shape[1] :]
         return Fit(x, intercept, self.value(x, intercept, extra_ridge))
@@ -167,14 +172,89 @@ def newton_logistic(A: Vector, y: Vector, w: Vector, offset: Vector, d: Vector) 
     raise ArithmeticError("Newton did not converge")
 
 
+def softmax(t: Vector) -> Vector:
+    """The probabilities of the classes, row by row."""
+    e = np.exp(t - t.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def multinomial(t: Vector, y: Vector) -> Vector:
+    """-log of the probability of each row's class."""
+    return logsumexp(t, axis=1) - t[np.arange(len(y)), y.astype(int)]
+
+
+def multinomial_slope(t: Vector, y: Vector) -> Vector:
+    return softmax(t) - np.eye(t.shape[1])[y.astype(int)]
+
+
+def multinomial_curvature(t: Vector, w: Vector, A: Vector, B: Vector) -> Vector:
+    """Second derivatives in entries (i, c) of a z_A and (j, d) of a z_B, as one matrix."""
+    p = softmax(t)
+    D = p[:, :, None] * np.eye(t.shape[1]) - p[:, :, None] * p[:, None, :]
+    H = np.einsum("k,ki,kcd,kj->icjd", w, A, D, B, optimize=True)
+    return H.reshape(A.shape[1] * t.shape[1], B.shape[1] * t.shape[1])
+
+
+def newton_multinomial(A: Vector, y: Vector, w: Vector, offset: Vector, d: Vector) -> Vector:
+    """argmin_z of the weighted multinomial loss + ridge, by damped Newton from 0.
+
+    Steps have least norm: rows of z sum to zero, as adding a constant to all classes is no change.
+    """
+
+    norms = np.abs(A).max(axis=0, initial=0.0)
+    norms[norms == 0] = 1
+    with np.errstate(over="ignore"):
+        A, d = A / norms, np.minimum(d / norms / norms, 1e30)
+
+    def loss(z: Vector) -> float:
+        return float(w @ multinomial(A @ z + offset, y) + 0.5 * np.sum(d * (z**2).T))
+
+    C = offset.shape[1]
+    z = np.zeros((A.shape[1], C))
+    scale = w @ np.abs(A)
+    for _ in range(200):
+        t = A @ z + offset
+        g = A.T @ (w[:, None] * multinomial_slope(t, y)) + d[:, None] * z
+        if np.all(np.abs(g) <= 1e-12 * scale[:, None]):
+            return z / norms[:, None]
+        H = multinomial_curvature(t, w, A, A) + np.diag(np.repeat(d, C))
+        unit = np.sqrt(np.maximum(1, d)).repeat(C)
+        direction = -np.linalg.lstsq(H / unit / unit[:, None], g.ravel() / unit, rcond=1e-13)[0]
+        direction = (direction / unit).reshape(z.shape)
+        now, slope, step = loss(z), np.vdot(g, direction), 1.0
+        if abs(slope) > 1e-10 * now:
+            while loss(z + step * direction) > now + 1e-4 * step * slope:
+                step /= 2
+        z = z + step * direction
+    raise ArithmeticError("Newton did not converge")
+
+
+class Loss(NamedTuple):
+    value: Callable[[Vector, Vector], Vector]
+    slope: Callable[[Vector, Vector], Vector]
+    solve: Callable[[Vector, Vector, Vector, Vector, Vector], Vector]
+
+
+LOSSES = {
+    "squares": Loss(lambda t, y: 0.5 * (t - y) ** 2, lambda t, y: t - y, least_squares),
+    "logistic": Loss(logistic, logistic_slope, newton_logistic),
+    "multinomial": Loss(multinomial, multinomial_slope, newton_multinomial),
+}
+
+
+def size(entry: Any) -> float:
+    """|x_i|, or the norm of a row."""
+    return abs(entry) if np.ndim(entry) == 0 else float(np.linalg.norm(entry))
+
+
 def largest_gradient(problem: Problem, S: frozenset[int], g: Vector) -> int:
     """i <- argmax |g_i| over i in [n] \\ S."""
-    return max(problem.outside(S), key=lambda i: abs(g[i]))  # max and min keep the first of equals
+    return max(problem.outside(S), key=lambda i: size(g[i]))  # max and min keep the first of equals
 
 
 def smallest_entry(S: frozenset[int], x: Vector) -> int:
     """j <- argmin |x_j| over j in S."""
-    return min(sorted(S), key=lambda j: abs(x[j]))
+    return min(sorted(S), key=lambda j: size(x[j]))
 
 
 def support_of_size(problem: Problem, s: int, start: Iterable[int]) -> frozenset[int]:
@@ -186,15 +266,15 @@ def support_of_size(problem: Problem, s: int, start: Iterable[int]) -> frozenset
 
 def hard_threshold(problem: Problem, s: int, x: Vector) -> Vector:
     """H_s(x): the s entries of largest magnitude, 0 elsewhere."""
-    kept = sorted(problem.outside(), key=lambda i: -abs(x[i]))[:s]  # a stable sort
-    H = np.zeros(problem.n)
+    kept = sorted(problem.outside(), key=lambda i: -size(x[i]))[:s]  # a stable sort
+    H = np.zeros_like(x)
     H[kept] = x[kept]
     return H
 
 
 def iht(problem: Problem, s: int, step: float, iterations: int) -> list[Step]:
     """Algorithm 1, Iterative Hard Thresholding; ends early once x stands still."""
-    x = np.zeros(problem.n)  # 0 on forced features; full and a are their best companions
+    x = problem.zero  # 0 on forced features; full and a are their best companions
     full, a, value = problem.profile(x)
     steps = [Step(frozenset(), value)]
     for _ in range(iterations):
@@ -203,7 +283,7 @@ def iht(problem: Problem, s: int, step: float, iterations: int) -> list[Step]:
             break
         x = x_new
         full, a, value = problem.profile(x)
-        steps.append(Step(frozenset(np.flatnonzero(x).tolist()), value))
+        steps.append(Step(frozenset(np.nonzero(x)[0].tolist()), value))
     return steps
 
 
@@ -303,7 +383,7 @@ def arht_core(
             break
         else:  # lines 21 and 22: sample i in R proportional to x_i^2, and unregularise it
             members = sorted(R & S)
-            sums = np.cumsum(x[members] ** 2)
+            sums = np.cumsum([size(x[i]) ** 2 for i in members])
             if not members or sums[-1] == 0:
                 break
             drawn = np.searchsorted(sums, rng.random() * sums[-1], side="right")
@@ -382,12 +462,15 @@ def random_problem(
     """A small problem with a planted sparse signal and noise: n in 6..15, m in 20..60.
 
     Kinds: "gaussian", "correlated" (neighbours in pairs at 0.999), "equicorrelated" (all pairs at
-    0.8), "scaled" (columns from 0.1 to 10). Logistic problems are drawn until they are clearly
-    not separable. The options (fit_intercept, forced, ridge) are those of Problem.
+    0.8), "scaled" (columns from 0.1 to 10). Logistic and multinomial problems (of three classes, on
+    four times as many rows) are drawn until they are clearly not separable. The options
+    (fit_intercept, forced, ridge) are those of Problem.
     """
     rng = np.random.default_rng(seed)
     while True:
         n, m = int(rng.integers(6, 16)), int(rng.integers(20, 61))
+        if loss == "multinomial":
+            m *= 4
         X = rng.normal(size=(m, n))
         if kind == "correlated":
             X[:, 1::2] = 0.999 * X[:, : n - 1 : 2] + np.sqrt(1 - 0.999**2) * X[:, 1::2]
@@ -406,7 +489,12 @@ def random_problem(
         w = rng.uniform(0.3, 3, m) if weighted else None
         if loss == "squares":
             return Problem(X, signal + 0.5 * rng.normal(size=m), loss, w, **options)
-        problem = Problem(X, rng.random(m) < expit(1.5 * signal), loss, w, **options)
+        if loss == "multinomial":
+            t = 1.5 * np.outer(signal, [1, -1, 0]) + X[:, [0, 2, 4]] / X[:, [0, 2, 4]].std(axis=0)
+            y = (softmax(t).cumsum(axis=1) < rng.random((m, 1))).sum(axis=1)
+        else:
+            y = rng.random(m) < expit(1.5 * signal)
+        problem = Problem(X, y, loss, w, **options)
         x, a, _ = Problem(X, problem.y, loss, w, problem.fit_intercept).fit(range(n))
         if np.abs(X @ x + a).max() < 10:
             return problem

@@ -1,7 +1,8 @@
 """The fast algorithms against their literal twins, scikit-learn, and other ways to say the same.
 
-208 random problems (128 of least squares, 80 logistic) in four kinds, among them neighbours with
-correlation 0.999; dense, csr and csc; with and without intercept, weights, forced features, ridge.
+224 random problems (128 of least squares, 80 logistic, 16 multinomial) in four kinds, among them
+neighbours with correlation 0.999; dense, csr and csc; with and without intercept, weights, forced
+features, ridge.
 """
 
 from itertools import product
@@ -24,6 +25,7 @@ KINDS = ("gaussian", "correlated", "equicorrelated", "scaled")
 PROBLEMS = [
     *product(["squares"], KINDS, range(32)),
     *product(["logistic"], KINDS, range(20)),
+    *product(["multinomial"], KINDS, range(2, 6)),
 ]
 FEW_PROBLEMS = [(loss, kind, seed) for loss, kind, seed in PROBLEMS if seed < 6]
 
@@ -58,8 +60,8 @@ def a_start(problem, s, seed):
     S = np.random.default_rng(seed).choice(problem.outside(), s, replace=False)
     if kind == "support":
         return S.tolist(), S
-    x = np.zeros(problem.n)
-    x[S] = np.arange(1, s + 1)
+    x = problem.zero.copy()
+    x.T[..., S] = np.arange(1, s + 1)
     return x, S
 
 
@@ -281,6 +283,16 @@ def test_logistic_ridge_is_scikit_learns(seed):
 
 # other ways to say the same
 
+METHODS_AND_LOSSES = pytest.mark.parametrize(
+    ("method", "loss"),
+    [
+        (method, loss)
+        for method in METHODS
+        for loss in ("squares", "logistic", "multinomial")
+        if (method, loss) != ("lasso", "multinomial")
+    ],
+)
+
 
 def assert_same_solution(a, b, tol=1e-8):
     assert a.support.tolist() == b.support.tolist()
@@ -300,8 +312,7 @@ def test_least_squares_is_the_squared_loss(method, seed):
     assert_same_solution(solve(f, 3), solve(g, 3))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@METHODS_AND_LOSSES
 def test_order_of_rows_does_not_matter(method, loss, rng):
     p = random_problem(11, loss, weighted=True, fit_intercept=True)
     k = rng.permutation(p.m)
@@ -310,8 +321,7 @@ def test_order_of_rows_does_not_matter(method, loss, rng):
     assert_same_solution(solve(objective_of(p), 3), solve(objective_of(moved), 3), tol)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@METHODS_AND_LOSSES
 def test_order_of_columns_does_not_matter(method, loss, rng):
     p = random_problem(11, loss, weighted=True, fit_intercept=True)
     k = rng.permutation(p.n)
@@ -322,8 +332,7 @@ def test_order_of_columns_does_not_matter(method, loss, rng):
     assert_allclose(a.value, b.value, rtol=1e-8 if method != "lasso" else 1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@METHODS_AND_LOSSES
 def test_integer_weights_are_repeated_rows(method, loss, rng):
     p = random_problem(11, loss, fit_intercept=True)
     w = rng.integers(0, 4, p.m)
@@ -333,8 +342,7 @@ def test_integer_weights_are_repeated_rows(method, loss, rng):
     assert_same_solution(solve(objective_of(weighted), 3), solve(objective_of(repeated), 3), tol)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@METHODS_AND_LOSSES
 def test_sparse_is_dense(method, loss, rng):
     p = random_problem(11, loss, fit_intercept=True)
     p.X[rng.random(p.X.shape) < 0.5] = 0.0
@@ -344,8 +352,7 @@ def test_sparse_is_dense(method, loss, rng):
         assert_same_solution(solve(objective_of(p, form), 3), dense, tol)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@METHODS_AND_LOSSES
 def test_a_gram_matrix_made_when_asked_for_is_the_same(method, loss, request):
     """All but the step of IHT and the ρ of ARHT, which come from a coarser smoothness bound."""
     p = random_problem(11, loss, weighted=True, fit_intercept=True, forced=(2,), ridge=0.1)

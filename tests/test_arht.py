@@ -1,4 +1,4 @@
-"""ARHT: its promises, its two settings, and the instance on which OMPR fails and it does not."""
+"""ARHT: its promises and its two settings; the theorem itself is in test_theorems.py."""
 
 from math import ceil, log
 
@@ -189,48 +189,3 @@ def test_a_tiny_epsilon_ends(epsilon):
 def test_a_lower_bound_above_everything_ends_at_once(f):
     found = lz.arht(f, 3, lower=1e9, random_state=0)
     assert len(found.trace) == 1
-
-
-# Lower bound of the paper: OMPR needs sparsity Ω(s*κ²)
-
-
-def hard_for_ompr(s_star, kappa, delta=1e-3):
-    """f(x) = ½‖Ax − b‖² with diagonal A; a start S⁰ ⊂ I₃ of s*κ²/2 features; f(x*).
-
-    The target is the minimiser on I₁, x*_i = b_i / A_ii = κ√(1 − 4δ), with value s*κ²(1 − δ).
-    """
-    sizes = s_star * kappa ** np.arange(3)
-    A = np.repeat([1.0, np.sqrt(kappa), 1.0], sizes)
-    b = np.repeat([kappa * np.sqrt(1 - 4 * delta), np.sqrt(kappa * (1 - 2 * delta)), 1.0], sizes)
-    I_3 = np.arange(sizes[:2].sum(), sizes.sum())
-    f = Quadratic(np.diag(A**2), A * b, 0.5 * b @ b)
-    target = f.minimize(np.arange(s_star)).value
-    assert_allclose(target, s_star * kappa**2 * (1 - delta))
-    return f, I_3[: s_star * kappa**2 // 2], target
-
-
-@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 6), (1, 10), (3, 8)])
-def test_ompr_stays_far_above_the_target(s_star, kappa):
-    delta = 1e-3
-    f, S0, target = hard_for_ompr(s_star, kappa, delta)
-    assert_allclose(f.minimize(S0).value, s_star * kappa**2 * (5 / 4 - 3 * delta))
-    found = lz.ompr(f, len(S0), start=S0)
-    stuck = s_star * kappa**2 * (5 / 4 - 3 * delta) - 0.5 * (kappa * (1 - 2 * delta) - 1)
-    assert_allclose(found.value, stuck)
-    assert found.value - target >= 0.15 * s_star * kappa**2
-    in_2 = [j for j in found.support if s_star <= j < s_star * (1 + kappa)]
-    assert len(in_2) == 1
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("rho", [None, 1.0])
-@pytest.mark.parametrize(("s_star", "kappa"), [(1, 4), (2, 4), (1, 6)])
-def test_arht_from_the_same_start_reaches_the_target(s_star, kappa, setting, rho):
-    f, S0, target = hard_for_ompr(s_star, kappa)
-    epsilon = 1e-2 * target
-    for seed in range(2):
-        found = lz.arht(
-            f, len(S0), start=S0, setting=setting, rho=rho, epsilon=epsilon, random_state=seed
-        )
-        assert len(found.support) <= len(S0)
-        assert found.value <= target + epsilon

@@ -9,7 +9,15 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import ellzero as lz
-from ellzero import LeastSquares, Logistic, Quadratic, Statistics, Status, from_callables
+from ellzero import (
+    LeastSquares,
+    Logistic,
+    Multinomial,
+    Quadratic,
+    Statistics,
+    Status,
+    from_callables,
+)
 from helpers import METHODS, at_most, objective_of
 from reference import Problem, random_problem
 
@@ -93,7 +101,7 @@ def gram(request):
 
 
 @pytest.mark.usefixtures("gram")
-@pytest.mark.parametrize("objective", [LeastSquares, Logistic])
+@pytest.mark.parametrize("objective", [LeastSquares, Logistic, Multinomial])
 class TestData:
     @table(BAD_X)
     def test_bad_X(self, objective, bad, match):
@@ -416,10 +424,10 @@ TARGETS = {
 }
 
 
-def run(method, f, s, problem):
+def run(method, f, s, problem, seconds=10):
     """A solution that is finite, sparse, honest about its value, no worse than the empty model."""
     limit = {"max_iter": 30} if method is lz.iht else {}
-    with warnings.catch_warnings(), at_most(10):
+    with warnings.catch_warnings(), at_most(seconds):
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = method(f, s, **limit)
     assert len(found.support) <= s
@@ -428,12 +436,12 @@ def run(method, f, s, problem):
     assert np.isfinite(found.value)
     tol = 1e-9 * value_of_nothing(problem)
     assert_allclose(found.value, problem.value(found.x, found.intercept), rtol=1e-8, atol=tol)
-    assert found.value <= problem.profile(np.zeros(problem.n)).value + tol
+    assert found.value <= problem.profile(problem.zero).value + tol
     return found
 
 
 def value_of_nothing(problem):
-    return problem.value(np.zeros(problem.n), 0.0)
+    return problem.value(problem.zero, 0.0)
 
 
 def assert_minimum(found, problem):
@@ -482,6 +490,22 @@ class TestDegenerate:
         f = Logistic(X, y, fit_intercept=fit_intercept, ridge=ridge)
         found = run(method, f, min(3, X.shape[1]), problem)
         if len(y) > 1 or not fit_intercept:
+            assert found.status is not Status.NO_MINIMISER
+            if method is not lz.iht:
+                assert_minimum(found, problem)
+
+    @pytest.mark.parametrize("ridge", [0.0, 0.1], ids=["", "ridge"])
+    def test_multinomial(self, method, build, fit_intercept, ridge, rng):
+        X = build(rng)
+        if method is lz.lasso or len(X) < 3:
+            return
+        y = np.argsort(np.argsort(TARGETS["noisy"](rng, X))) % 9 // 3
+        y[:3] = 0, 1, 2
+        ridge *= (np.median(np.abs(X).max(axis=0)) or 1.0) ** 2
+        problem = Problem(X, y, "multinomial", fit_intercept=fit_intercept, ridge=ridge)
+        f = Multinomial(X, y, fit_intercept=fit_intercept, ridge=ridge)
+        found = run(method, f, min(3, X.shape[1]), problem, seconds=60)
+        if ridge:
             assert found.status is not Status.NO_MINIMISER
             if method is not lz.iht:
                 assert_minimum(found, problem)

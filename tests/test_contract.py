@@ -68,7 +68,12 @@ DATA_FORMS = ("dense", "csr", "csc", "float32", "lazy")
 SQUARES = [*DATA_FORMS, from_statistics, glm]
 CASES = [
     *(("squares", form, options) for form in SQUARES for options in (PLAIN, ALL)),
-    *(("logistic", form, options) for form in DATA_FORMS for options in (PLAIN, ALL)),
+    *(
+        (loss, form, options)
+        for loss in ("logistic", "multinomial")
+        for form in DATA_FORMS
+        for options in (PLAIN, ALL)
+    ),
     *(("squares", form, PLAIN) for form in (quadratic, callables)),
     *(("logistic", form, PLAIN) for form in (callables, callables_with_hessian, jax)),
 ]
@@ -99,7 +104,7 @@ class Case:
 
     @property
     def scale(self):
-        return self.truth.profile(np.zeros(self.truth.n)).value
+        return self.truth.profile(self.truth.zero).value
 
     def close(self, a, b, tol=None):
         assert_allclose(a, b, rtol=0, atol=self.scale * (tol or self.tol))
@@ -108,9 +113,9 @@ class Case:
         """From dense to sparse."""
         free = np.array(self.truth.outside())
         for k in np.linspace(len(free), 1, 4).astype(int):
-            x = np.zeros(self.truth.n)
+            x = self.truth.zero.copy()
             S = self.rng.choice(free, k, replace=False)
-            x[S] = self.rng.normal(size=k)
+            x[S] = self.rng.normal(size=x[S].shape)
             yield x
 
     def supports(self, *sizes):
@@ -168,9 +173,9 @@ def test_forced_coefficients_of_x_do_not_matter(case):
 def test_gradient_is_the_slope_of_value(case):
     h = 1e-5
     for x in case.points():
-        steps = h * np.eye(len(x))
+        steps = h * np.eye(x.size).reshape(x.size, *x.shape)
         slopes = [(case.f.value(x + e) - case.f.value(x - e)) / (2 * h) for e in steps]
-        assert_allclose(case.f.gradient(x), slopes, rtol=1e-6, atol=1e-6 * case.scale)
+        assert_allclose(case.f.gradient(x).ravel(), slopes, rtol=1e-6, atol=1e-6 * case.scale)
 
 
 def test_gradient_is_the_literal_one(case):
@@ -184,7 +189,7 @@ def test_gradient_is_the_literal_one(case):
 def test_is_convex_along_segments(case):
     f = case.f
     for x, z in zip(case.points(), case.points(), strict=True):
-        case.close(min(f.value(z) - f.value(x) - f.gradient(x) @ (z - x), 0), 0, 1e-12)
+        case.close(min(f.value(z) - f.value(x) - np.vdot(f.gradient(x), z - x), 0), 0, 1e-12)
         for t in (0.1, 0.5, 0.9):
             chord = (1 - t) * f.value(x) + t * f.value(z)
             assert f.value((1 - t) * x + t * z) <= chord + 1e-12 * case.scale
@@ -213,8 +218,8 @@ def test_ridged_adds_the_term_to_value_and_gradient(case):
     g = case.f.ridged(d)
     d[sorted(case.truth.forced)] = 0.0
     for x in case.points():
-        case.close(g.value(x), case.f.value(x) + 0.5 * d @ x**2)
-        case.close(g.gradient(x), case.f.gradient(x) + d * x)
+        case.close(g.value(x), case.f.value(x) + 0.5 * np.sum(d * (x**2).T))
+        case.close(g.gradient(x), case.f.gradient(x) + (d * x.T).T)
 
 
 def test_ridged_minimises_with_the_term_and_leaves_f_alone(case):
@@ -234,14 +239,14 @@ def test_ridged_takes_one_number_for_all(case):
 
 
 def test_smoothness_bounds_every_block_of_the_hessian(case):
-    points = [np.zeros(case.truth.n), *case.points()]
+    points, each = [case.truth.zero, *case.points()], int(np.prod(case.truth.row))
     d = case.ridges()
     d[sorted(case.truth.forced)] = 0.0
     for x in points[:1] if case.truth.loss == "squares" else points:
         H = hessian_of(case.truth, x)
         for k in (1, 2, 3, case.truth.n):
-            assert case.f.smoothness(k) >= largest_eigenvalue(H, k) * (1 - 1e-10)
-            ridged = largest_eigenvalue(H + np.diag(d), k)
+            assert case.f.smoothness(k) >= largest_eigenvalue(H, k, each) * (1 - 1e-10)
+            ridged = largest_eigenvalue(H + np.diag(d.repeat(each)), k, each)
             assert case.f.ridged(d).smoothness(k) >= ridged * (1 - 1e-10)
 
 
@@ -268,7 +273,7 @@ def test_quadratic_model_has_value_slope_and_curvature(case):
         H = hessian_of(case.truth, x.x)
         for z in case.points():
             bend = model.gradient(z) - model.gradient(x.x)
-            assert_allclose(bend, H @ (z - x.x), rtol=1e-6, atol=1e-8 * case.scale)
+            assert_allclose(bend.ravel(), H @ (z - x.x).ravel(), rtol=1e-6, atol=1e-8 * case.scale)
 
 
 def test_insertion_values(case):
@@ -375,8 +380,8 @@ def test_complete_recomputes_a_minimiser_from_the_data(case):
         case.close(model.value, p.value(model.x, model.intercept))
         case.close(model.value, p.fit(S).value)
         used = sorted({*S.tolist(), *p.forced})
-        assert not np.delete(model.x, used).any()
-        assert p.fit_intercept or model.intercept == 0.0
+        assert not np.delete(model.x, used, axis=0).any()
+        assert p.fit_intercept or not np.any(model.intercept)
 
 
 def test_complete_leaves_a_point_that_is_no_minimiser_where_it_is(case):
@@ -399,4 +404,6 @@ def test_what_may_enter(case):
 
 def test_wrong_number_of_coefficients(case):
     with pytest.raises(ValueError, match="x: expected"):
-        case.f.value(np.zeros(case.truth.n + 1))
+        case.f.value(np.zeros((case.truth.n + 1, *case.truth.row)))
+    with pytest.raises(ValueError, match="x: expected"):
+        case.f.value(np.zeros((case.truth.n, 7)))

@@ -23,6 +23,7 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "objectives"),
     "algorithms/": ("core", "checks", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
+    "theory/": ("core", "checks", "objectives", "theory"),
     "estimators/": (
         "core",
         "checks",
@@ -32,7 +33,8 @@ ALLOWED = {
         "selection",
         "estimators",
     ),
-    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators"),
+    "datasets/": ("datasets",),
+    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }
 
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 
 import ellzero as lz
 from ellzero import LeastSquares, Logistic, Statistics
-from helpers import METHODS
+from helpers import METHODS, assert_falls
 from reference import Problem
 
 
@@ -126,6 +126,39 @@ def test_colon_tumours_can_be_told_apart_by_few_genes(data_folder):
 
 
 # data sets that scikit-learn carries
+
+
+@pytest.mark.parametrize(
+    "name", ["cal_housing", "comp_activ_harder", "year_sample10000", "slice_first682", "trim32_500"]
+)
+def test_the_search_is_never_above_a_method(data_folder, name):
+    X, y = load(data_folder, name)
+    f = LeastSquares(X, y, fit_intercept=True)
+    never_above(f, range(1, min(f.n_features, 15) + 1))
+
+
+def never_above(f, sizes):
+    values = [found.value for found in lz.path(f, sizes).values()]
+    assert_falls(values)
+    for rival in ("omp", "ompr", "els", "exchange", "lasso"):
+        for s, found in lz.path(f, sizes, method=rival).items():
+            assert values[s - 1] <= found.value * (1 + 1e-9), (rival, s)
+
+
+def test_the_search_on_letter_is_never_above_a_method(data_folder):
+    pandas = pytest.importorskip("pandas", reason="Parquet files need pandas")
+    frame = pandas.read_parquet(data_folder / "letter.parquet")[:2000]
+    early = frame.pop("target").astype(str) <= "M"
+    f = Logistic(frame, early.to_numpy(float), fit_intercept=True)
+    never_above(f, range(1, 17))
+
+
+def test_the_search_on_cal_housing_is_exact(housing):
+    X, y = housing
+    f = LeastSquares(X, y, fit_intercept=True)
+    for s, found in lz.path(f, range(1, 9)).items():
+        assert found.status is lz.Status.OPTIMAL
+        assert_allclose(found.value, best_subset(f, s), rtol=1e-9)
 
 
 def test_diabetes():

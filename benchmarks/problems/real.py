@@ -1,9 +1,8 @@
-"""Public data sets, read from the folder of Parquet files named by ELLZERO_DATA.
+"""Public data sets, read from the folder named by ELLZERO_DATA.
 
-Preprocessing follows the paper: categorical columns one-hot, every column scaled to unit
-Euclidean norm, not centred; the intercept is the solvers' own and always in. Columns that are
-constant are left out: beside an intercept they can change no loss, and some peers divide by
-their spread.
+Preprocessing is the paper's (`ellzero.datasets.Preprocessing`), but the intercept is the solvers'
+own and always in, and constant columns are left out: beside an intercept they can change no loss,
+and some peers divide by their spread.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy as np
 
 from benchmarks.base import Problem, Task
 
-IDENTIFIERS = ["block_id", "patientId"]  # name a group of rows; not features
+# read by ellzero.datasets; all else is a Parquet file with a column `target`
+PAPER = {"kddcup04_bio", "cal_housing", "census", "comp_activ_harder", "ijcnn1", "letter"}
 
 
 def _folder() -> Path | None:
@@ -29,57 +29,47 @@ def _missing(file: str) -> str:
     folder = _folder()
     if folder is None:
         return "ELLZERO_DATA is not set"
+    if file in PAPER:
+        from ellzero.datasets import locate
+
+        return "" if locate(file, data_home=folder) else f"no {file} in ELLZERO_DATA"
     return "" if (folder / f"{file}.parquet").exists() else f"no {file}.parquet in ELLZERO_DATA"
 
 
 def _table(file: str) -> tuple[Any, np.ndarray]:
-    import pandas as pd
-
     folder = _folder()
     assert folder is not None
-    frame = pd.read_parquet(folder / f"{file}.parquet").drop(columns=IDENTIFIERS, errors="ignore")
+    if file in PAPER:
+        from ellzero.datasets import load
+
+        data = load(file, data_home=folder, download=False)
+        return data.X, data.y
+    import pandas as pd
+
+    frame = pd.read_parquet(folder / f"{file}.parquet").drop(columns="patientId", errors="ignore")
     target = frame.pop("target")
-    if file == "letter":  # no binary target of its own: the first half of the alphabet or not
-        return frame, (target.astype(str) <= "M").to_numpy(float)
     return frame, target.to_numpy(float)
 
 
-def numeric(file: str, task: Task) -> tuple[np.ndarray, np.ndarray]:
-    frame, y = _table(file)
-    X = np.ascontiguousarray(frame.to_numpy(float))
-    X = X[:, np.ptp(X, axis=0) > 0]
-    X /= np.linalg.norm(X, axis=0)
-    return X, (y > 0).astype(float) if task == "logistic" else y
-
-
-def one_hot(file: str, absent: str = "?") -> tuple[Any, np.ndarray]:
-    """Numbers as they are, every level of every string column but `absent` as a 0/1 column."""
-    from scipy import sparse
+def matrix(file: str, task: Task) -> tuple[Any, np.ndarray]:
+    from ellzero.datasets import Preprocessing
 
     frame, y = _table(file)
-    blocks = []
-    for _, column in frame.items():
-        if column.dtype.kind in "iuf":
-            blocks.append(sparse.csc_matrix(column.to_numpy(float)[:, None]))
-            continue
-        text = column.astype(str).to_numpy()
-        levels = [level for level in np.unique(text) if level != absent]
-        blocks += [sparse.csc_matrix((text == level)[:, None].astype(float)) for level in levels]
-    X = sparse.csc_matrix(sparse.hstack(blocks))
-    norm = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
-    return sparse.csc_matrix(X @ sparse.diags(1 / norm)), (y > 0).astype(float)
+    A = Preprocessing(ones=False).fit_transform(frame)
+    if isinstance(A, np.ndarray):
+        A = np.ascontiguousarray(A[:, np.ptp(A, axis=0) > 0])
+    return A, (y > 0).astype(float) if task == "logistic" else y
 
 
 def _real(
     file: str, task: Task, stop: int, *, name: str = "", quick: bool = False, note: str = "",
     family: Any = "quality",
 ) -> Problem:  # fmt: skip
-    make = partial(one_hot, file) if file == "census" else partial(numeric, file, task)
     return Problem(
         name or file,
         task,
         tuple(range(1, stop + 1)),
-        make,
+        partial(matrix, file, task),
         note,
         family,
         quick,

@@ -1,5 +1,9 @@
 """ellzero: the best model that uses at most s features."""
 
+from importlib import import_module
+from types import ModuleType
+
+import ellzero.theory as theory
 from ellzero.algorithms.arht import arht, arht_core, arht_robust
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
@@ -22,6 +26,7 @@ from ellzero.estimators import (
 from ellzero.objectives.custom import from_callables, from_jax
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics
 from ellzero.selection import Path, path, solve
@@ -34,6 +39,7 @@ __all__ = [
     "Iterate",
     "LeastSquares",
     "Logistic",
+    "Multinomial",
     "Objective",
     "Path",
     "PathDisplay",
@@ -49,6 +55,7 @@ __all__ = [
     "arht",
     "arht_core",
     "arht_robust",
+    "datasets",
     "els",
     "exchange",
     "from_callables",
@@ -60,4 +67,12 @@ __all__ = [
     "ompr",
     "path",
     "solve",
+    "theory",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`ellzero.datasets`, when it is first asked for."""
+    if name == "datasets":
+        return import_module("ellzero.datasets")
+    raise AttributeError(f"module 'ellzero' has no attribute {name!r}")

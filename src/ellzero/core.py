@@ -39,7 +39,11 @@ class Status(Enum):
 
 def magnitudes(v: NDArray[np.float64]) -> Vector:
     """|v_j| of every feature; the norm of its row where a feature owns several numbers."""
-    return np.abs(v) if v.ndim == 1 else np.linalg.norm(v, axis=1)
+    if v.ndim == 1:
+        return np.abs(v)
+    largest = np.abs(v).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)  # squares would overflow, or vanish
+    return largest * np.linalg.norm(v / unit[:, None], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,7 @@ Point: TypeAlias = Iterate | ArrayLike
 
 
 class Model(NamedTuple):
-    """What an objective reports of an iterate: computed from the data, by a stable method."""
+    """What an objective reports of an iterate: as accurate as the data allow."""
 
     x: NDArray[np.float64]
     intercept: Any
@@ -95,7 +99,7 @@ class Solution:
 
     x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
-    value : f(x), computed from the data in float64.
+    value : f(x), to at least ten digits where the data allow that.
     """
 
     x: NDArray[np.float64]
@@ -138,6 +142,8 @@ class Objective(ABC):
     n_features: int
     ridge: Vector
     forced: tuple[int, ...] = ()
+    per_feature: tuple[int, ...] = ()
+    """What a feature owns: (), one coefficient, or (C,), a row of C of them."""
     resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
     floor: float = -np.inf
@@ -191,8 +197,9 @@ class Objective(ABC):
         if isinstance(x, Iterate):
             return x
         x = np.asarray(x, dtype=float)
-        if x.ndim == 0 or x.shape[0] != self.n_features:
-            raise ValueError(f"x: expected {self.n_features} coefficients, got shape {x.shape}.")
+        if x.shape != self.shape:
+            wanted = " × ".join(map(str, self.shape))
+            raise ValueError(f"x: expected {wanted} coefficients, got shape {x.shape}.")
         mask = magnitudes(x) != 0
         mask[list(self.forced)] = False
         S = np.flatnonzero(mask)
@@ -202,6 +209,11 @@ class Objective(ABC):
         """`x` as an iterate with its value."""
         point = self.point(x)
         return replace(point, value=self._value(point.support, point.coef), note=note)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of x."""
+        return self.n_features, *self.per_feature
 
     @property
     def choosable(self) -> Support:
@@ -292,12 +304,8 @@ class Objective(ABC):
             "choose the size by cross-validation."
         )
 
-    def complete_all(self, iterates: list[Iterate]) -> list[Model]:
-        """`complete` for many iterates; an objective may share work between them."""
-        return [self.complete(x) for x in iterates]
-
     def complete(self, x: Iterate) -> Model:
-        """The whole model behind an iterate, recomputed from the data."""
+        """The whole model behind an iterate, as accurate as the data allow."""
         return Model(x.x, 0.0, self._value(x.support, x.coef))
 
 

@@ -164,20 +164,19 @@ def _searched(
                 break
     best.setdefault(0, f.minimize([]))
     _make_monotone(f, best, wanted[-1])
-    models = f.complete_all([best[s] for s in wanted])
-    return Path(
-        (
-            s,
-            solution(
-                best[s],
-                model,
-                Status.OPTIMAL if proven.get(s) else status,
-                "auto",
-                tuple(traces.get(s, ())),
-            ),
-        )
-        for s, model in zip(wanted, models, strict=True)
-    )
+    return Path((s, _found(f, best[s], proven, status, traces)) for s in wanted)
+
+
+def _found(
+    f: Objective,
+    x: Iterate,
+    proven: dict[int, bool],
+    status: Status,
+    traces: dict[int, list[Iterate]],
+) -> Solution:
+    s = len(x.support)
+    ended = Status.OPTIMAL if proven.get(s) else status
+    return solution(x, f.complete(x), ended, "auto", tuple(traces.get(s, ())))
 
 
 def _make_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> None:
@@ -203,8 +202,8 @@ def _one_by_one(
         greedy = omp(f, wanted[-1], callback=callback if method is omp else None).trace
     if method is omp and not options:
         sizes = [s for s in wanted if s < len(greedy)]
-        models = f.complete_all([greedy[s] for s in sizes])
-        for s, model in zip(sizes, models, strict=True):
+        for s in sizes:
+            model = f.complete(greedy[s])
             yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
         return
     for s in wanted:

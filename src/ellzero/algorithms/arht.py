@@ -25,14 +25,13 @@ class States:
 
     def __init__(self, f: Objective, rho: float):
         self.f, self.rho = f, rho
+        self._objectives: dict[frozenset[int], Objective] = {}
         self._minimisers: dict[tuple[bytes, frozenset[int] | None], Iterate] = {}
         self._swaps: dict[tuple[bytes, frozenset[int]], Iterate] = {}
 
     def minimiser(self, S: np.ndarray, U: frozenset[int] | None, x0: Iterate | None) -> Iterate:
         """argmin over S of g_R, or of f itself where U is None."""
-        if U is not None:
-            U = U.intersection(S.tolist())
-        key = S.tobytes(), U
+        key = S.tobytes(), None if U is None else U.intersection(S.tolist())
         if key not in self._minimisers:
             g = self.f if U is None else self._regularised(U)
             self._minimisers[key] = g.minimize(S, x0)
@@ -50,9 +49,11 @@ class States:
         return self._swaps[key]
 
     def _regularised(self, U: frozenset[int]) -> Objective:
-        d = np.full(self.f.n_features, self.rho)
-        d[list(U)] = 0.0
-        return self.f.ridged(d)
+        if U not in self._objectives:
+            d = np.full(self.f.n_features, self.rho)
+            d[list(U)] = 0.0
+            self._objectives[U] = self.f.ridged(d)
+        return self._objectives[U]
 
 
 class Window:

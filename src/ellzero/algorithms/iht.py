@@ -51,8 +51,8 @@ def iht(
 
 def _point(f: Objective, s: int, start: Any) -> np.ndarray:
     if start is None:
-        return np.zeros(f.n_features)
+        return np.zeros(f.shape)
     x = np.asarray(start) if not isinstance(start, str) else np.empty(0)
-    if x.dtype.kind == "f" and x.shape == (f.n_features,) and np.isfinite(x).all():
+    if x.dtype.kind == "f" and x.shape == f.shape and np.isfinite(x).all():
         return f.point(x).x
     return starting_point(f, s, start).x

@@ -26,6 +26,11 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
     tol : the search for α ends when the bracket is this narrow, relative to α
     """
     check_number("tol", tol, above=0)
+    if f.per_feature:
+        raise ValueError(
+            "lasso: ‖x‖₁ selects single coefficients, but a feature of this objective owns "
+            f"{f.per_feature[0]}; use another method."
+        )
     solve = l1_solver(f)
     x = np.zeros(f.n_features)
     high = float(magnitudes(f.gradient(x)).max(initial=0.0))

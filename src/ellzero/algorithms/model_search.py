@@ -1,7 +1,8 @@
 """The search on any other f: its quadratic model proposes supports, f itself decides.
 
 From a support the model at its minimiser is searched over the sizes around; what looks good there
-is refitted on f. Where f has no Hessian, gradients and coefficients propose the neighbours instead.
+is refitted on f. Where features own several coefficients the model only ranks the neighbours, and
+where f has no Hessian gradients and coefficients propose them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ PROPOSALS = 2
 CANDIDATES = 64
 """The model is searched among this many of the best insertions."""
 
+NEIGHBOURS = 3
+"""A support without a model to search has so many insertions, removals and exchanges proposed."""
+
 EXACT_BELOW = 3
 """Below this size all candidates are inserted on f itself, where f can afford that."""
 
@@ -40,6 +44,9 @@ class ModelSearch:
     def __init__(self, f: Objective, levels: Levels):
         self.f, self.levels = f, levels
         self.explored = 0
+        empty = f.minimize(np.empty(0, dtype=np.intp))
+        self.offer(empty)
+        self.has_tableaux = is_searchable(f.quadratic_model(empty))
 
     def offer(self, x: Iterate) -> bool:
         return self.levels.offer(x.support, x.value, x)
@@ -47,7 +54,8 @@ class ModelSearch:
     def sweep(self) -> Iterator[None]:
         """Up and down over the sizes, with a model at every few of them."""
         levels = self.levels
-        sizes = [*range(levels.bottom, levels.top, STRIDE), levels.top]
+        stride = STRIDE if self.has_tableaux else 1  # neighbours are one size away
+        sizes = [*range(levels.bottom, levels.top, stride), levels.top]
         for k in [*sizes, *reversed(sizes)]:
             if k > levels.top or not levels.kept[k] or levels.kept[k][0].checked:
                 continue
@@ -70,7 +78,7 @@ class ModelSearch:
         """Shake the best support of size k on its model; is the result kept?"""
         self.explored += 1
         x = self.levels.kept[k][0].memory
-        model = self.f.quadratic_model(x)
+        model = self.f.quadratic_model(x) if self.has_tableaux else None
         if model is None:
             return False
         search = self._search_of(model, x, 0)
@@ -84,10 +92,14 @@ class ModelSearch:
                 if self.levels.is_new(S):
                     self.offer(self.f.minimize(S, x))
             return
-        search = self._search_of(model, x, reach)
-        for _ in search.settle_here():
-            pass
-        self._check(model, x, search.levels)
+        if self.has_tableaux:
+            search = self._search_of(model, x, reach)
+            for _ in search.settle_here():
+                pass
+            found = search.levels
+        else:
+            found = ranked_neighbours(model, x, self.levels.top)
+        self._check(model, x, found)
         if len(x.support) < EXACT_BELOW and self.levels.breadth > 1:
             for i in smallest(model.insertion_values(x.support), CANDIDATES):
                 S = np.sort(np.append(x.support, i))
@@ -114,10 +126,12 @@ class ModelSearch:
             if not hoped < limit or not self.levels.is_new(S):
                 continue
             start = model.minimize(S)
-            reached = self.f.upper_value(start)
-            # what the model got wrong bounds what is still to be gained, but for higher orders
-            if reached - abs(reached - start.value) >= limit:
-                continue
+            # what the model got wrong bounds what is still to be gained, but for higher orders,
+            # which count where a feature owns much
+            if self.has_tableaux:
+                reached = self.f.upper_value(start)
+                if reached - abs(reached - start.value) >= limit:
+                    continue
             y = self.f.minimize(S, start)
             kept |= self.offer(y)
             if abs(change) > self.f.resolution:
@@ -125,11 +139,36 @@ class ModelSearch:
         return kept
 
 
+def is_searchable(model: Objective | None) -> bool:
+    """Does the model have the moments from which tableaux are made?"""
+    return model is not None and model.moment_diagonal is not None
+
+
+def ranked_neighbours(model: Objective, x: Iterate, top: int) -> Levels:
+    """The exchanges, insertions and removals that are best on a model."""
+    S, k = x.support, len(x.support)
+    found = Levels(max(k - 1, 0), min(k + 1, top), NEIGHBOURS, model.resolution)
+    if k < top:
+        values = model.insertion_values(S)
+        for i in smallest(values, NEIGHBOURS):
+            found.offer(np.sort(np.append(S, i)), float(values[i]))
+    if k > 1:
+        values = model.removal_values(S)
+        for j in smallest(values, NEIGHBOURS):
+            found.offer(np.delete(S, j), float(values[j]))
+    values = model.exchange_values(S)
+    values[:, S] = np.inf
+    for swap in smallest(values.ravel(), NEIGHBOURS):
+        j, i = divmod(int(swap), model.n_features)
+        found.offer(np.sort(swapped(S, int(S[j]), i)), float(values[j, i]))
+    return found
+
+
 def neighbours(f: Objective, x: Iterate) -> list[Support]:
     """Exchanges, insertions and removals that gradients and coefficients suggest."""
     S = x.support
-    ins = smallest(np.where(f.outside(S), -magnitudes(f.gradient(x)), np.inf), 3)
-    outs = S[smallest(magnitudes(x.coef), 3)] if len(S) else S
+    ins = smallest(np.where(f.outside(S), -magnitudes(f.gradient(x)), np.inf), NEIGHBOURS)
+    outs = S[smallest(magnitudes(x.coef), NEIGHBOURS)] if len(S) else S
     found = [swapped(S, j, i) for i, j in product(ins, outs)]
     found += [np.append(S, i) for i in ins]
     if len(S) > 1:

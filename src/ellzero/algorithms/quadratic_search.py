@@ -12,11 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack, solve_triangular
 
 from ellzero.algorithms.beam import beam
 from ellzero.algorithms.levels import Held, Levels
-from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
-from ellzero.core import Matrix, Objective, Support, smallest, swapped
+from ellzero.algorithms.sweep import (
+    DEPENDENT,
+    inverse_of,
+    pair_changes,
+    pivot,
+    single_changes,
+    tableau,
+)
+from ellzero.core import Matrix, Objective, Support, Vector, smallest
 
 SMALL = 128
 """Up to this many features the working set is all of them."""
@@ -48,12 +56,25 @@ class Descent(NamedTuple):
     age: int
 
 
+class View(NamedTuple):
+    """A support as seen from all features."""
+
+    held: Held
+    S: Support  # in the working set
+    inverse: Matrix  # of the moments of S
+    coef: Vector
+    residual: Vector
+
+
 class QuadraticSearch:
     """Settles `levels` on a quadratic f."""
 
     def __init__(self, f: Objective, levels: Levels):
         self.f, self.levels = f, levels
         self.explored = 0
+        diagonal = f.moment_diagonal
+        assert diagonal is not None
+        self._diagonal = diagonal[:-1]
         self.use(np.empty(0, dtype=np.intp))
 
     def use(self, features: Iterable[int]) -> None:
@@ -112,25 +133,76 @@ class QuadraticSearch:
                 yield
             front += 1
 
+    # features outside the working set
+
     def widen(self) -> bool:
-        """Offer the best exchange and insertions among all features; was any of them kept?"""
-        f, levels = self.f, self.levels
-        for x in levels.bests():
-            S = x.support
-            if x.checked:
-                continue
-            x.checked = True
-            if len(S) < levels.top:
-                values = f.insertion_values(S)
-                for i in smallest(values, 3).tolist():
-                    levels.offer(np.sort(np.append(S, i)), float(values[i]))
-            if len(S):
-                j, i, value = f.best_exchange(S)
-                if value < np.inf:
-                    levels.offer(np.sort(swapped(S, j, i)), value)
-        if levels.fresh:
+        """Offer what other features could do for the best supports; is any of it kept?"""
+        n = self.f.n_features
+        rows = self.f.moment_rows(np.append(self.W, n))[:, :n]
+        views = []
+        for x in self.levels.bests():
+            if not x.checked:
+                x.checked = True
+                views += self._view(x, rows)
+        columns = self._within_reach(views, rows[:-1])
+        if len(columns):
+            for view in views:
+                self._offer_columns(view, rows, columns)
+        if self.levels.fresh:
             self.use(self.W)
-        return bool(levels.fresh)
+        return bool(self.levels.fresh)
+
+    def _view(self, x: Held, rows: Matrix) -> list[View]:
+        """A view, if the features of the support are independent."""
+        S = self.local(x.support)
+        inverse = inverse_of(self.moments[np.ix_(S, S)])
+        if inverse is None:
+            return []
+        coef = inverse @ self.moments[S, -1]
+        return [View(x, S, inverse, coef, rows[-1] - coef @ rows[S])]
+
+    def _within_reach(self, views: list[View], rows: Matrix) -> Support:
+        """The features outside the working set that no bound excludes.
+
+        What a support in W leaves of a column is at least λ, what W itself leaves of it. So with
+        the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
+        feature whose loss costs u²/2 if |r| ≤ u (√d − √(d − λ)): the case in which all of the
+        column that lies in the span of W is due to that feature.
+        """
+        d = self._diagonal
+        factor, info = lapack.dpotrf(self.moments[:-1, :-1], lower=1)
+        left = np.zeros(len(d))
+        if info == 0:
+            spanned = solve_triangular(factor, rows, lower=True, check_finite=False)
+            left = np.clip(d - np.einsum("ij,ij->j", spanned, spanned), 0.0, d)
+        hurdle = np.sqrt(d) - np.sqrt(d - left)
+        reached = np.zeros(len(d), dtype=bool)
+        for held, S, inverse, coef, r in views:
+            if len(S):
+                reached |= np.abs(r) > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
+            if len(S) < self.levels.top:
+                larger = self.levels.kept[len(S) + 1]
+                reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
+        return np.flatnonzero(reached & self.f.outside(self.W) & (d > 0))
+
+    def _offer_columns(self, view: View, rows: Matrix, columns: Support) -> None:
+        """Offer the best insertions of, and the best exchange for, features outside W."""
+        x, S = view.held, view.held.support
+        across = rows[view.S][:, columns]
+        W, r = view.inverse @ across, view.residual[columns]
+        left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
+        gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
+        for c in smallest(-gains, 3):
+            self.levels.offer(np.sort(np.append(S, columns[c])), float(x.value - gains[c]))
+        if not len(S):
+            return
+        h, coef = view.inverse.diagonal()[:, None], view.coef[:, None]
+        left = left + W * W / h
+        gains = (r + W * coef / h) ** 2 / np.where(left > DEPENDENT, 2 * left, np.inf)
+        changes = coef**2 / (2 * h) - gains
+        j, c = divmod(int(np.argmin(changes)), len(columns))
+        exchanged = np.sort(np.append(np.delete(S, j), columns[c]))
+        self.levels.offer(exchanged, float(x.value + changes[j, c]))
 
     # one support and its neighbours
 

@@ -93,7 +93,6 @@ def model_phases(
     f: Objective, levels: Levels, proven: dict[int, bool], effort: float, seed: Any
 ) -> Iterator[None]:
     search = ModelSearch(f, levels)
-    search.offer(f.minimize(np.empty(0, dtype=np.intp)))
     yield from search.sweep()
     patience = (
         effort if f.breadth > 1 else effort - 1

@@ -41,9 +41,10 @@ def _support(f: Objective, s: int, start: Any) -> np.ndarray:
     array = np.asarray(start)
     if array.dtype.kind != "f" or not array.size:
         return as_support(start, "start", f.n_features)
-    if array.shape[0] != f.n_features or not np.isfinite(array).all():
+    if array.shape != f.shape or not np.isfinite(array).all():
+        wanted = " × ".join(map(str, f.shape))
         raise ValueError(
-            f"start: a point has {f.n_features} finite coefficients, got shape {array.shape}; "
+            f"start: a point has {wanted} finite coefficients, got shape {array.shape}; "
             "a support has whole numbers."
         )
     return f.point(array).support

@@ -29,16 +29,25 @@ def tableau(moments: Matrix, S: Support) -> Matrix | None:
     if not len(S):
         return T
     rows = moments[S]
-    factor, info = lapack.dpotrf(rows[:, S], lower=1)
-    if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * rows[:, S].diagonal()).any():
+    inverse = inverse_of(rows[:, S])
+    if inverse is None:
         return None
-    inverse = lapack.dpotrs(factor, np.eye(len(S)), lower=1)[0]
     W = inverse @ rows
     T -= rows.T @ W
     T[S] = W
     T[:, S] = W.T
     T[np.ix_(S, S)] = -inverse
     return T
+
+
+def inverse_of(C: Matrix) -> Matrix | None:
+    """C⁻¹, or None where the columns behind C are dependent."""
+    if not len(C):
+        return C
+    factor, info = lapack.dpotrf(C, lower=1)
+    if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * C.diagonal()).any():
+        return None
+    return lapack.dpotrs(factor, np.eye(len(C)), lower=1)[0]
 
 
 def pivot(T: Matrix, features: Support) -> None:

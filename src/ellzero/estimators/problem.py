@@ -134,8 +134,7 @@ def deviations(X: Any, weight: Vector | None) -> Vector:
     design = Design(X)
     w = np.ones(X.shape[0]) if weight is None else weight
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = design.transposed_times(w[:, None])[:, 0] / w.sum()
-        squares = design.squared_norms(w, mean)
+        mean, squares = design.means_and_norms(w, centre=True)
     check_squarable(squares, 0.0)
     return _nonzero(np.sqrt(squares / w.sum()), mean)
 

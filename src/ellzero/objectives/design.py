@@ -14,6 +14,9 @@ from ellzero.core import Vector
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
+TOLERATED_LOSS = 1e4
+"""A centred moment taken as the difference of raw ones loses log10(raw / centred) digits."""
+
 
 class Design:
     def __init__(self, X: Any):
@@ -82,10 +85,10 @@ class Design:
             return self.X[:, S].toarray().astype(np.float64, copy=False)
         return self.X[:, S].astype(np.float64, copy=False)
 
-    def row_blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def row_blocks(self, fewest: int = 16) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
         m, n = self.shape
-        rows = max(BLOCK_BYTES // (8 * n), 16)
+        rows = max(BLOCK_BYTES // (8 * n), fewest)
         X = self.by_rows if self.is_sparse else self.X
         for begin in range(0, m, rows):
             part = slice(begin, min(begin + rows, m))
@@ -114,21 +117,31 @@ class Design:
         part.data *= weight[part.indices]
         return (part.T @ self.by_rows).toarray()
 
-    def squared_norms(self, weight: Vector, mean: Vector) -> Vector:
-        """Σ_k weight_k (X_kj − mean_j)² for every column j."""
+    def means_and_norms(self, weight: Vector, centre: bool) -> tuple[Vector, Vector]:
+        """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)²."""
+        total, n = weight.sum(), self.shape[1]
         if self.is_sparse:
-            X = self.X
-            stored = sparse.csc_array((np.ones(X.nnz), X.indices, X.indptr), X.shape)
-            elsewhere = np.maximum(weight.sum() - stored.T @ weight, 0.0)
-            stored.data = (X.data - np.repeat(mean, np.diff(X.indptr))) ** 2
-            return stored.T @ weight + elsewhere * mean**2
-        out = np.zeros(self.shape[1])
-        centre = mean.any()
-        for part, block in self.row_blocks():
-            block = block - mean if centre else block.copy()
-            np.multiply(block, block, out=block)
-            out += weight[part] @ block
-        return out
+            mean = self.X.T @ weight / total if centre else np.zeros(n)
+            return mean, self._sparse_norms(weight, mean)
+        sums, squares = np.zeros(n), np.zeros(n)
+        for part, block in self.row_blocks(fewest=1):
+            if centre:
+                sums += weight[part] @ block
+            squares += weight[part] @ (block * block)
+        mean = sums / total
+        norms = squares - total * mean**2
+        if (squares > TOLERATED_LOSS * norms).any():
+            norms[:] = 0.0
+            for part, block in self.row_blocks(fewest=1):
+                norms += weight[part] @ (block - mean) ** 2
+        return mean, norms
+
+    def _sparse_norms(self, weight: Vector, mean: Vector) -> Vector:
+        X = self.X
+        stored = sparse.csc_array((np.ones(X.nnz), X.indices, X.indptr), X.shape)
+        elsewhere = np.maximum(weight.sum() - stored.T @ weight, 0.0)
+        stored.data = (X.data - np.repeat(mean, np.diff(X.indptr))) ** 2
+        return stored.T @ weight + elsewhere * mean**2
 
 
 def _canonical(X: Any) -> Any:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ellzero.checks import as_support
-from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector
+from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
@@ -34,7 +34,11 @@ BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bound
 
 
 class GeneralizedLinear(Objective):
-    """f(x) = Σ_k w_k loss((Xx)_k + a, y_k) + ½ ridge ‖x‖²; parameters as for `LeastSquares`."""
+    """f(x) = Σ_k w_k loss((Xx)_k + a, y_k) + ½ ridge ‖x‖²; parameters as for `LeastSquares`.
+
+    Where a feature owns several coefficients, (Xx)_k and a are rows of as many numbers; a subclass
+    then says how the smooth problems inside (`_Restricted`) are solved.
+    """
 
     def __init__(
         self,
@@ -51,7 +55,7 @@ class GeneralizedLinear(Objective):
         design.check_finite()
         m, n = design.shape
         self.loss = loss
-        self.y = check_target(y, m)
+        self.y = self._target(y, m)
         w = check_weight(sample_weight, m)
         self.weight = np.ones(m) if w is None else w
         self.total_weight = float(self.weight.sum())
@@ -62,13 +66,13 @@ class GeneralizedLinear(Objective):
         self.n_features = n
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
-        null = float(self.weight @ self.loss.value(np.zeros(m), self.y))
+        null = float(self.weight @ self.loss.value(np.zeros((m, *self.per_feature)), self.y))
         self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
         self.resolution = 1e-12 * null
         self.breadth = int(np.clip(2.3e6 / (m * n), 1, 4))
-        self._seen: tuple[Iterate, Vector] | None = None
+        self._seen: tuple[Iterate, NDArray[np.float64]] | None = None
         self._columns: tuple[bytes, Matrix] | None = None
-        self._model: tuple[Iterate, Vector, LocalModel] | None = None
+        self._model: tuple[Iterate, Vector, Objective] | None = None
 
     # the contract
 
@@ -78,17 +82,18 @@ class GeneralizedLinear(Objective):
 
     def _minimize(
         self, S: Support, x0: Iterate | None, tol: float | None = None
-    ) -> tuple[Iterate, Minimum, Matrix]:
+    ) -> tuple[Iterate, Minimum, _Restricted]:
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
         A = self._with_nuisance(S)
-        u = np.zeros(A.shape[1])
+        rows = np.zeros((A.shape[1], *self.per_feature))
         if x0 is not None:
             _, here, there = np.intersect1d(S, x0.support, return_indices=True)
-            u[q + here] = (x0.coef * self.scale[x0.support])[there]
+            rows[q + here] = self._standard(x0.support, x0.coef)[there]
             if x0.nuisance is not None:
-                u[:q] = x0.nuisance
-        problem = _Restricted(self, A, self._penalty(S))
+                rows[:q] = x0.nuisance
+        problem = self._restricted(A, self._penalty(S))
+        u = problem.unknowns(rows)
         best = problem.minimize(u, tol)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
@@ -96,52 +101,67 @@ class GeneralizedLinear(Objective):
                 problem.minimize(0 * u, tol),
                 key=lambda b: b.value,
             )
-        coef = best.u[q:] / self.scale[S]
-        found = Iterate(S, coef, best.value, self.n_features, nuisance=best.u[:q])
+        rows = problem.rows(best.u)
+        coef = rows[q:] / self._column(self.scale[S])
+        found = Iterate(S, coef, best.value, self.n_features, nuisance=rows[:q])
         self._seen = found, problem.eta(best.u)
-        return found, best, A
+        return found, best, problem
 
-    def _value(self, S: Support, coef: Vector) -> float:
+    def _value(self, S: Support, coef: NDArray[np.float64]) -> float:
         return self._profile(S, coef).value
 
     def upper_value(self, x: Iterate) -> float:
         if x.nuisance is None:
             return self._value(x.support, x.coef)
         S = x.support
-        u = np.concatenate([x.nuisance, x.coef * self.scale[S]])
-        return _Restricted(self, self._with_nuisance(S), self._penalty(S)).value(u)
+        rows = np.concatenate([x.nuisance, self._standard(S, x.coef)])
+        losses = self.loss.value(self._with_nuisance(S) @ rows, self.y)
+        return float(self.weight @ losses + 0.5 * self._penalty(S) @ magnitudes(rows) ** 2)
 
-    def _gradient(self, point: Iterate) -> Vector:
+    def _gradient(self, point: Iterate) -> NDArray[np.float64]:
         q, _ = self._slopes(point)
-        g = self.design.transposed_times(q) * self.scale
-        g[point.support] += self.ridge[point.support] * point.coef
+        g = self.design.transposed_times(q) * self._column(self.scale)
+        g[point.support] += self._column(self.ridge[point.support]) * point.coef
         g[list(self.forced)] = 0.0
         return g
 
     def smoothness(self, k: int) -> float:
-        bound = Quadratic(self._gram(self.weight * self.loss.curvature), np.zeros(self.n_features))
-        return bound.ridged(self.ridge).smoothness(k)
+        return self.curved(np.full(len(self.y), self.loss.curvature)).smoothness(k)
+
+    def curved(self, second: Vector) -> Quadratic:
+        """½ xᵀHx, with the H that f has wherever these are the second derivatives of the losses.
+
+        H grows with each of them, also after the intercept and the forced features are profiled
+        out: bounds on second derivatives are bounds on the curvature of f.
+        """
+        bound = Quadratic(self._gram(self.weight * second), np.zeros(self.n_features))
+        bound.forced = self.forced
+        return bound.ridged(self.ridge)
 
     def lower_bound(self) -> float:
         m, n = self.design.shape
-        return super().lower_bound() - self.resolution if m * n * n <= 2e9 and n < m else 0.0
+        affordable = m * (n * self._width) ** 2 <= 2e9 and n < m
+        return super().lower_bound() - self.resolution if affordable else 0.0
 
     def complete(self, x: Iterate) -> Model:
         attained = True
         if x.minimizer:
-            x, best, A = self._minimize(x.support, x)
+            x, best, problem = self._minimize(x.support, x)
             free = not self._penalty(x.support).any()
-            attained = not (free and self._separates(A @ best.u)) and not self._escapes(
-                A @ best.step
+            attained = not (free and self._separates(problem.predict(best.u))) and not (
+                self._escapes(problem.predict(best.step))
             )
         else:
             x = self._profile(x.support, x.coef)
         full, F = x.x, list(self.forced)
         has_intercept = int(self.fit_intercept)
         assert x.nuisance is not None
-        full[F] = x.nuisance[has_intercept:] / self.scale[F]
-        intercept = float(x.nuisance[0] - self.mean @ full) if has_intercept else 0.0
-        return Model(full, intercept, x.value, attained)
+        full[F] = x.nuisance[has_intercept:] / self._column(self.scale[F])
+        if has_intercept:
+            intercept = x.nuisance[0] - self.mean @ full
+        else:
+            intercept = np.zeros(self.per_feature)
+        return Model(full, intercept if self.per_feature else float(intercept), x.value, attained)
 
     # what a Hessian makes possible
 
@@ -201,13 +221,13 @@ class GeneralizedLinear(Objective):
             bounds[block] = np.where(clear, dual, -np.inf)
         return bounds
 
-    def quadratic_model(self, x: Iterate) -> LocalModel:
+    def quadratic_model(self, x: Iterate) -> Objective:
         """f(x) + ∇f·(z − x) + ½ (z − x)ᵀ H (z − x), with H the Hessian after profiling."""
         if self._model is None or self._model[0] is not x or self._model[1] is not self.ridge:
             self._model = x, self.ridge, self._local_model(x)
         return self._model[2]
 
-    def _local_model(self, x: Iterate) -> LocalModel:
+    def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
         _, D = self._slopes(x)
@@ -230,6 +250,25 @@ class GeneralizedLinear(Objective):
         return model
 
     # inside
+
+    def _target(self, y: Any, m: int) -> NDArray[np.float64]:
+        return check_target(y, m)
+
+    def _restricted(self, A: Matrix, penalty: Vector, offset: Any = 0.0) -> _Restricted:
+        return _Restricted(self, A, penalty, offset)
+
+    @property
+    def _width(self) -> int:
+        """How many numbers a feature owns."""
+        return int(np.prod(self.per_feature))
+
+    def _column(self, w: Vector) -> NDArray[np.float64]:
+        """One number per row, to be multiplied with rows of what features own."""
+        return w.reshape(len(w), *(1,) * len(self.per_feature))
+
+    def _standard(self, S: Support, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of the standardised columns."""
+        return coef * self._column(self.scale[S])
 
     def _with_nuisance(self, S: Support) -> Matrix:
         """The columns of the intercept and the forced features, and those of S."""
@@ -259,29 +298,32 @@ class GeneralizedLinear(Objective):
             [np.zeros(int(self.fit_intercept)), scaled_ridge(self.ridge[T], self.scale[T])]
         )
 
-    def _profile(self, S: Support, coef: Vector) -> Iterate:
+    def _profile(self, S: Support, coef: NDArray[np.float64]) -> Iterate:
         """The point with the best intercept and forced coefficients for it."""
-        offset = self.design.columns(S) @ (coef * self.scale[S])
-        problem = _Restricted(self, self.N, self._penalty(S[:0]), offset)
-        best = problem.minimize(np.zeros(self.N.shape[1]), self.tol)
-        value = best.value + 0.5 * float(self.ridge[S] @ coef**2)
-        return Iterate(S, coef, value, self.n_features, minimizer=False, nuisance=best.u)
+        offset = self.design.columns(S) @ self._standard(S, coef)
+        problem = self._restricted(self.N, self._penalty(S[:0]), offset)
+        start = problem.unknowns(np.zeros((self.N.shape[1], *self.per_feature)))
+        best = problem.minimize(start, self.tol)
+        value = best.value + 0.5 * float(self.ridge[S] @ magnitudes(coef) ** 2)
+        nuisance = problem.rows(best.u)
+        return Iterate(S, coef, value, self.n_features, minimizer=False, nuisance=nuisance)
 
-    def _slopes(self, point: Iterate) -> tuple[Vector, Vector]:
+    def _slopes(self, point: Iterate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Weighted first and second derivatives of the losses at the point's predictions."""
         if self._seen is None or self._seen[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
             T = full.support
-            eta = self.N @ full.nuisance + self.design.columns(T) @ (full.coef * self.scale[T])
+            eta = self.N @ full.nuisance + self.design.columns(T) @ self._standard(T, full.coef)
             self._seen = point, eta
         first, second = self.loss.derivatives(self._seen[1], self.y)
-        return self.weight * first, self.weight * second
+        w = self._column(self.weight)
+        return w * first, w * second
 
-    def _separates(self, eta: Vector) -> bool:
+    def _separates(self, eta: NDArray[np.float64]) -> bool:
         """Do these predictions, scaled up, lower every loss for ever?"""
         return False
 
-    def _escapes(self, step: Vector) -> bool:
+    def _escapes(self, step: NDArray[np.float64]) -> bool:
         """Does this change of the predictions, made again and again, lower the losses for ever?"""
         return False
 
@@ -293,23 +335,30 @@ class _Restricted:
         self.f, self.A, self.penalty, self.offset = f, A, penalty, offset
         self._u: Vector | None = None
 
-    def _look(self, u: Vector) -> None:
-        if self._u is not u:
-            self._u, self._eta = u, self.A @ u + self.offset
+    # the unknowns: what each column owns, as one vector
 
-    def eta(self, u: Vector) -> Vector:
-        self._look(u)
+    def unknowns(self, rows: NDArray[np.float64]) -> Vector:
+        return rows
+
+    def rows(self, u: Vector) -> NDArray[np.float64]:
+        return u
+
+    def predict(self, u: Vector) -> NDArray[np.float64]:
+        return self.A @ self.rows(u)
+
+    def eta(self, u: Vector) -> NDArray[np.float64]:
+        if self._u is not u:
+            self._u, self._eta = u, self.predict(u) + self.offset
         return self._eta
 
     def value(self, u: Vector) -> float:
-        self._look(u)
-        losses = self.f.loss.value(self._eta, self.f.y)
+        losses = self.f.loss.value(self.eta(u), self.f.y)
         return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
 
     def gradient(self, u: Vector) -> Vector:
-        self._look(u)
-        first, self._second = self.f.loss.derivatives(self._eta, self.f.y)
-        return self.A.T @ (self.f.weight * first) + self.penalty * u
+        self._first, self._second = self.f.loss.derivatives(self.eta(u), self.f.y)
+        slopes = self.f._column(self.f.weight) * self._first
+        return self.unknowns(self.A.T @ slopes) + self.penalty * u
 
     def hessian(self, u: Vector) -> Matrix:
         """At the point of the last gradient."""

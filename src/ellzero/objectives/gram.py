@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
 from ellzero.core import Matrix, Support, Vector
-from ellzero.objectives.design import Design
-from ellzero.objectives.statistics import TOLERATED_LOSS, Statistics
+from ellzero.objectives.design import TOLERATED_LOSS, Design
+from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
@@ -42,6 +42,9 @@ class Gram(Protocol):
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
 
+    def block(self, S: Support) -> Matrix:
+        """C[S, S]."""
+
     def factor(self) -> Matrix | None:
         """A with AᵀA = C that is cheaper than C, if there is one."""
 
@@ -60,6 +63,9 @@ class DenseGram:
 
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
+
+    def block(self, S: Support) -> Matrix:
+        return self.matrix[S[:, None], S]
 
     def factor(self) -> None:
         return None
@@ -85,8 +91,8 @@ class LazyGram:
         self._threads = current_blas_threads()
         n = design.shape[1]
         total = weight.sum()
-        self.mean = design.transposed_times(weight) / total if centre else np.zeros(n)
-        self.norms2 = norms2 = design.squared_norms(weight, self.mean)
+        self.mean, self.norms2 = design.means_and_norms(weight, centre)
+        norms2 = self.norms2
         self.N = design.columns(F) - self.mean[F]
         self._forced_ridge = bool(ridge[F].any())
         self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
@@ -127,13 +133,22 @@ class LazyGram:
         return A
 
     def rows(self, S: Support) -> Matrix:
+        slots = self._slots(S)
+        return self._store[slots]
+
+    def block(self, S: Support) -> Matrix:
+        slots = self._slots(S)
+        return self._store[slots[:, None], S]
+
+    def _slots(self, S: Support) -> Support:
+        """Where the rows of S are kept; those that are missing are made."""
         missing = [j for j in S.tolist() if j not in self._slot]
         if missing:
             new = self._inner_products(np.array(missing))
             new[self.diagonal[missing] == 0] = 0.0
             new[np.arange(len(missing)), missing] = self.diagonal[missing]
             self._append(missing, new)
-        return self._store[[self._slot[j] for j in S.tolist()]]
+        return np.array([self._slot[j] for j in S.tolist()], dtype=np.intp)
 
     def _inner_products(self, S: Support) -> Matrix:
         if not self._sparse:

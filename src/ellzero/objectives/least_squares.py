@@ -128,9 +128,10 @@ class LeastSquares(Quadratic):
         return float(self.total_weight * np.log(mean_square))
 
     def complete(self, x: Iterate) -> Model:
+        """From the moments where these give ten digits, otherwise from the rows."""
         F = np.array(self.forced, dtype=np.intp)
         T = np.concatenate([F, x.support])
-        if self._data is None:
+        if self._data is None or self._well_determined(x):
             return self._complete_from_moments(x, F, T)
         design, y, w = self._data
         A, t = design.columns(T), y
@@ -150,24 +151,12 @@ class LeastSquares(Quadratic):
         value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
         return self._model(T, coef, value, mean_y - mean @ coef)
 
-    def complete_all(self, iterates: list[Iterate]) -> list[Model]:
-        """As `complete`, but without a pass over the rows where the moments give ten digits."""
-        F = np.array(self.forced, dtype=np.intp)
-        return [
-            self._complete_from_moments(x, F, np.concatenate([F, x.support]))
-            if self._well_determined(x)
-            else self.complete(x)
-            for x in iterates
-        ]
-
     def _well_determined(self, x: Iterate) -> bool:
         """Do the moments of the data give ten digits of the coefficients and value of x?"""
-        if self._data is None:
-            return True
         if not isinstance(self.gram, DenseGram) or x.value <= 0:
             return False
         S = x.support
-        factor, info = lapack.dpotrf(self._block(S, self.gram.rows(S)), lower=1)
+        factor, info = lapack.dpotrf(self._block(S), lower=1)
         if info != 0:
             return False
         offset = self._stats.weight * self._stats.mean[S] ** 2

@@ -66,3 +66,38 @@ class SquaredLoss:
 
     def conjugate(self, q: Array, y: Array) -> Array:
         return 0.5 * q**2 + q * y
+
+
+class SoftmaxLoss:
+    """log Σ_c e^η_c − η_y of a row of predictions η, one per class; y is the row that marks the
+    class. The largest prediction is taken out first: nothing overflows, and no digit is lost."""
+
+    curvature = 0.5
+    """Of the whole row: the largest eigenvalue of diag(p) − ppᵀ is at most that."""
+
+    def value(self, eta: Array, y: Array) -> Array:
+        top, _, rest = self._relative(eta)
+        return np.log1p(rest) + (top - (eta * y).sum(axis=1))
+
+    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+        """p − y and p(1 − p): the second derivatives off the diagonal are −p_c p_d."""
+        _, p, rest = self._relative(eta)
+        others = np.where(p == 1.0, rest[:, None], 1.0 + rest[:, None] - p)
+        p /= 1.0 + rest[:, None]
+        others /= 1.0 + rest[:, None]
+        return np.where(y > 0, -others, p), p * others
+
+    def conjugate(self, q: Array, y: Array) -> Array:
+        p = q + y
+        inside = (p >= 0).all(axis=1)
+        return np.where(inside, xlogy(np.maximum(p, 0.0), np.maximum(p, 0.0)).sum(axis=1), np.inf)
+
+    def _relative(self, eta: Array) -> tuple[Array, Array, Array]:
+        """The largest prediction, e^η relative to it, and its sum over the other classes."""
+        largest = np.arange(len(eta)), eta.argmax(axis=1)
+        top = eta[largest]
+        e = np.exp(eta - top[:, None])
+        e[largest] = 0.0
+        rest = e.sum(axis=1)
+        e[largest] = 1.0
+        return top, e, rest

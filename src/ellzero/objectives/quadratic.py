@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh, eigvalsh, lapack
+from scipy.linalg import blas, eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector
@@ -68,7 +68,7 @@ class Quadratic(Objective):
 
     def _value(self, S: Support, coef: Vector) -> float:
         x = coef * (self.scale[S] / self.unit)
-        A = self._block(S, self.gram.rows(S))
+        A = self._block(S)
         return float(self.unit**2 * (self.half - self.c[S] @ x + 0.5 * x @ A @ x))
 
     def _gradient(self, point: Iterate) -> Vector:
@@ -80,7 +80,7 @@ class Quadratic(Objective):
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
         S = np.sort(np.asarray(support, dtype=np.intp))
-        x = self._solve(self._block(S, self.gram.rows(S)), self.c[S])
+        x = self._solve(self._block(S), self.c[S])
         value = float(self.unit**2 * (self.half - 0.5 * self.c[S] @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
@@ -110,9 +110,25 @@ class Quadratic(Objective):
     def insertion_values(
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
     ) -> Vector:
-        t = self._tableau(S)
-        gain = t.residual**2 / (2 * _independent(t.left))
-        return np.where(self.outside(S), self.unit**2 * (t.value - gain), np.inf)
+        value, residual, left = self._insertion(S)
+        gain = residual * residual
+        gain /= 2 * _independent(left)
+        values = (value - gain) * self.unit**2
+        values[~self.outside(S)] = np.inf
+        return values
+
+    def _insertion(self, S: Support) -> tuple[float, Vector, Vector]:
+        """Of the tableau of S only what insertions need: the value, the residual, what is left."""
+        factor = _cholesky(self._block(S))
+        if factor is None or not len(S):
+            t = self._tableau(S)
+            return t.value, t.residual, t.left
+        rows, c = self.gram.rows(S), self.c[S]
+        x = lapack.dpotrs(factor, c, lower=1)[0]
+        spanned = blas.dtrsm(1.0, factor, rows.T, side=1, lower=1, trans_a=1)
+        left = self.gram.diagonal + self._penalty
+        left -= np.einsum("ij,ij->i", spanned, spanned)
+        return float(self.half - 0.5 * c @ x), self.c - x @ rows, left
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         t = self._tableau(S)
@@ -230,7 +246,7 @@ class Quadratic(Objective):
         if self._last is not None and self._last[0] == key and self._last[1] is self.ridge:
             return self._last[2]
         rows = self.gram.rows(S)
-        block = self._block(S, rows)
+        block = self._block(S)
         inverse = _inverse(block)
         usable = _pseudo_inverse(block) if inverse is None else inverse
         c = self.c[S]
@@ -250,9 +266,9 @@ class Quadratic(Objective):
             self._scaled = self.ridge, scaled_ridge(self.ridge, self.scale)
         return self._scaled[1]
 
-    def _block(self, S: Support, rows: Matrix) -> Matrix:
-        block = rows[:, S]
-        np.einsum("ii->i", block)[...] += self._penalty[S]  # a view of the diagonal
+    def _block(self, S: Support) -> Matrix:
+        block = self.gram.block(S)
+        block.flat[:: len(S) + 1] += self._penalty[S]
         return block
 
     def _solve(self, A: Matrix, c: Vector) -> Vector:

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.objectives.design import Design, check_target, check_weight
-
-# A centred moment taken as the difference of raw ones loses log10(raw / centred) digits.
-TOLERATED_LOSS = 1e4
+from ellzero.objectives.design import TOLERATED_LOSS, Design, check_target, check_weight
 
 
 @dataclass(frozen=True, eq=False)
