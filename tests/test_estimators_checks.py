@@ -4,7 +4,6 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ellzero as lz
-from ellzero.estimators.classifier import MULTICLASS
 
 
 @pytest.mark.filterwarnings("default")  # the checks bring warnings of their own making
@@ -15,7 +14,7 @@ from ellzero.estimators.classifier import MULTICLASS
         lz.SparseClassifier(),
         lz.SparseClassifier(alpha=0.1, standardize=False),
         lz.SparseSelector(),
-        *([lz.SparseSelector(1, loss="log_loss")] if MULTICLASS else []),
+        lz.SparseSelector(1, loss="log_loss"),
         lz.SparseRegressorCV(cv=3),
         lz.SparseRegressorCV(criterion="ebic"),
         lz.SparseClassifierCV(cv=3),

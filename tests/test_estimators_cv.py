@@ -1,7 +1,10 @@
 """Choosing the number of features: folds, the one-standard-error rule, information criteria."""
 
+from time import sleep
+
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln
 from sklearn.linear_model import LinearRegression
@@ -98,6 +101,19 @@ def test_results_do_not_depend_on_the_number_of_jobs(estimator):
     for key, values in one.cv_results_.items():
         assert_array_equal(values, two.cv_results_[key], err_msg=key)
     assert_array_equal(one.coef_, two.coef_)
+
+
+def test_folds_may_run_as_threads():
+    """Each has a model of its own: a slow scorer sees the one it was given."""
+
+    def slow(model, A, y):
+        before = model.coef_
+        sleep(0.02)
+        assert model.coef_ is before
+        return 0.0
+
+    with parallel_config("threading", n_jobs=4):
+        lz.SparseRegressorCV(SIZES, cv=4, scoring=slow).fit(X, Y)
 
 
 def test_folds_run_with_one_blas_thread():

@@ -10,8 +10,6 @@ from sklearn.model_selection import StratifiedKFold
 
 import ellzero as lz
 
-pytest.importorskip("ellzero.objectives.multinomial")
-
 X, CODES = load_iris(return_X_y=True)
 LABELS = np.array(["setosa", "versicolor", "virginica"])[CODES]
 
@@ -73,3 +71,8 @@ def test_summary_has_a_column_per_class():
 def test_selector_of_several_classes():
     selector = lz.SparseSelector(2, loss="log_loss").fit(X, LABELS)
     assert selector.get_support(indices=True).tolist() == [2, 3]
+
+
+def test_classes_beyond_their_number():
+    with pytest.raises(ValueError, match="up to 1, got 2"):
+        lz.Multinomial(X, CODES, n_classes=2)

@@ -122,7 +122,7 @@ class SparseEstimator(BaseEstimator):
             Status.MAX_ITER: "another method may do better",
         }
         if solution.status in advice:
-            names = [self.feature_names[j] for j in solution.support]
+            names = [self._feature_names[j] for j in solution.support]
             warnings.warn(
                 f"{type(self).__name__}: {solution.status} (features {names}); "
                 f"{advice[solution.status]}.",
@@ -131,7 +131,7 @@ class SparseEstimator(BaseEstimator):
             )
 
     @property
-    def feature_names(self) -> list[Any]:
+    def _feature_names(self) -> list[Any]:
         """The names of the columns of X, or their indices where they have none."""
         names = names_of(self)
         return list(range(self.n_features_in_)) if names is None else names.tolist()
@@ -157,7 +157,7 @@ class SparseEstimator(BaseEstimator):
                 "forced": np.isin(rows, self.forced_),
                 "first_size": [first.get(j, 0) for j in rows.tolist()],
             },
-            index=pandas.Index([self.feature_names[j] for j in rows], name="feature"),
+            index=pandas.Index([self._feature_names[j] for j in rows], name="feature"),
         )
 
     def report(self) -> Report:
@@ -168,7 +168,7 @@ class SparseEstimator(BaseEstimator):
         check_is_fitted(self)
         return Report(
             title=type(self).__name__,
-            names=self.feature_names,
+            names=self._feature_names,
             path=self.path_,
             solution=self.solution_,
             forced=self.forced_,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from ellzero.core import Objective, Solution
 from ellzero.estimators.base import SparseEstimator, linear_predictor
 from ellzero.estimators.problem import class_objective
 from ellzero.estimators.validation import check_data, encode_classes
-
-MULTICLASS = find_spec("ellzero.objectives.multinomial") is not None
 
 
 class SparseClassifier(ClassifierMixin, SparseEstimator):
@@ -89,11 +86,3 @@ class SparseClassifier(ClassifierMixin, SparseEstimator):
         """One column per class; that of the first of two classes is zero."""
         eta = linear_predictor(X, self.coef_, self.intercept_)
         return np.hstack([np.zeros_like(eta), eta]) if len(self.coef_) == 1 else eta
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = MULTICLASS
-        return tags
-
-    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        return {"binary_only": not MULTICLASS}

@@ -248,6 +248,7 @@ def _fold_scores(
 ) -> list[float]:
     """The scores of all sizes on one fold; with one BLAS thread, for the same digits anywhere."""
     X, y, weight = test
+    model = copy.copy(model)  # folds may run as threads
     with blas_threads(1):
         if isinstance(training, Statistics):
             path = problem.solve_statistics(training, sizes).path

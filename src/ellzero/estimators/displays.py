@@ -77,7 +77,7 @@ class CoefficientDisplay(_Display):
         x = np.array([found.x for found in path.values()])
         lines = {}
         for j in np.flatnonzero(x.reshape(*x.shape[:2], -1).any(axis=(0, 2))):
-            name = str(estimator.feature_names[j])
+            name = str(estimator._feature_names[j])
             if x.ndim == 2:
                 lines[name] = x[:, j]
             else:

@@ -18,6 +18,7 @@ from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path
 
@@ -109,16 +110,7 @@ class Problem:
 
 def class_objective(n_classes: int) -> Callable[..., Objective]:
     """The loss of so many classes, given as numbers from 0."""
-    if n_classes == 2:
-        return Logistic
-    try:
-        from ellzero.objectives.multinomial import Multinomial  # type: ignore[import-not-found]
-    except ImportError:
-        raise ValueError(
-            f"y: Only binary classification is supported. It has {n_classes} classes."
-        ) from None
-
-    return partial(Multinomial, n_classes=n_classes)
+    return Logistic if n_classes == 2 else partial(Multinomial, n_classes=n_classes)
 
 
 def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:

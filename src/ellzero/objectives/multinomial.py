@@ -25,9 +25,11 @@ BOUND_BLOCK = 1 << 22  # numbers in a block of candidates when they are bounded
 class Multinomial(GeneralizedLinear):
     """f(x) = Σ_k w_k (log Σ_c e^η_kc − η_k,y_k) + ½ ridge ‖x‖², with η = Xx + a.
 
-    y holds the class of each row, as whole numbers 0 … C−1; the other parameters are those of
-    `LeastSquares`. A feature owns a row of C coefficients, which are zero together: x is n × C, the
-    intercept has C numbers, and s counts features.
+    y holds the class of each row, as whole numbers 0 … C−1; with `n_classes` given, some of them
+    may be missing, as in a fold. The other parameters are those of `LeastSquares`.
+
+    A feature owns a row of C coefficients, which are zero together: x is n × C, the intercept
+    has C numbers, and s counts features.
 
     The same number added to all classes changes no prediction. Of all minimisers the one is taken
     whose rows, and the intercept, sum to zero over the classes; it is also the one that a ridge
@@ -50,13 +52,14 @@ class Multinomial(GeneralizedLinear):
         X: Any,
         y: Any,
         *,
+        n_classes: int | None = None,
         sample_weight: ArrayLike | None = None,
         fit_intercept: bool = False,
         forced: ArrayLike = (),
         ridge: ArrayLike = 0.0,
     ):
-        classes = _classes(y)
-        self.n_classes = int(classes.max()) + 1
+        classes = _classes(y, n_classes)
+        self.n_classes = int(classes.max()) + 1 if n_classes is None else n_classes
         self.per_feature = (self.n_classes,)
         self.basis = helmert(self.n_classes).T  # orthonormal columns that sum to zero
         super().__init__(
@@ -70,6 +73,9 @@ class Multinomial(GeneralizedLinear):
         )
         m, n = self.design.shape
         self.breadth = int(np.clip(2.3e6 / (m * n * self.n_classes**2), 1, 4))
+
+    def deviance(self, loss: float) -> float:
+        return 2 * loss
 
     def _target(self, y: Any, m: int) -> NDArray[np.float64]:
         """A row per row of the data, with a one at its class."""
@@ -216,7 +222,7 @@ class _RestrictedSoftmax(_Restricted):
         return H + np.diag(self.penalty)
 
 
-def _classes(y: Any) -> NDArray[Any]:
+def _classes(y: Any, n_classes: int | None) -> NDArray[Any]:
     """y as class numbers, if it is that."""
     y = as_array(y, "y")
     wanted = "y: expected the classes as whole numbers 0, 1, 2, ..."
@@ -229,6 +235,10 @@ def _classes(y: Any) -> NDArray[Any]:
     labels = np.unique(y)
     if len(labels) and labels[0] < 0:
         raise ValueError(f"{wanted}, got {labels[0]:g}.")
+    if n_classes is not None:
+        if len(labels) and labels[-1] >= n_classes:
+            raise ValueError(f"{wanted} up to {n_classes - 1}, got {labels[-1]:g}.")
+        return y
     if len(labels) < 2:
         raise ValueError(f"{wanted}, at least two of them; all rows have the same.")
     gaps = np.flatnonzero(labels != np.arange(len(labels)))
