@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from ellzero.algorithms.beam import beam
 from ellzero.algorithms.levels import Held, Levels
@@ -173,7 +173,7 @@ class QuadraticSearch:
         factor, info = lapack.dpotrf(self.moments[:-1, :-1], lower=1)
         left = np.zeros(len(d))
         if info == 0:
-            spanned = solve_triangular(factor, rows, lower=True, check_finite=False)
+            spanned = lapack.dtrtri(factor, lower=1)[0] @ rows
             left = np.clip(d - np.einsum("ij,ij->j", spanned, spanned), 0.0, d)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
         reached = np.zeros(len(d), dtype=bool)

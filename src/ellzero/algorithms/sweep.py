@@ -47,7 +47,8 @@ def inverse_of(C: Matrix) -> Matrix | None:
     factor, info = lapack.dpotrf(C, lower=1)
     if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * C.diagonal()).any():
         return None
-    return lapack.dpotrs(factor, np.eye(len(C)), lower=1)[0]
+    root = lapack.dtrtri(factor, lower=1)[0]
+    return root.T @ root
 
 
 def pivot(T: Matrix, features: Support) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas, eigh, eigvalsh, lapack
+from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector
@@ -125,9 +125,9 @@ class Quadratic(Objective):
             return t.value, t.residual, t.left
         rows, c = self.gram.rows(S), self.c[S]
         x = lapack.dpotrs(factor, c, lower=1)[0]
-        spanned = blas.dtrsm(1.0, factor, rows.T, side=1, lower=1, trans_a=1)
+        spanned = lapack.dtrtri(factor, lower=1)[0] @ rows  # faster than solving where S is small
         left = self.gram.diagonal + self._penalty
-        left -= np.einsum("ij,ij->i", spanned, spanned)
+        left -= np.einsum("ij,ij->j", spanned, spanned)
         return float(self.half - 0.5 * c @ x), self.c - x @ rows, left
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
@@ -322,14 +322,15 @@ def _inverse(A: Matrix) -> Matrix | None:
     factor = _cholesky(A)
     if factor is None or not len(A):
         return factor
-    return lapack.dpotrs(factor, np.eye(len(A)), lower=1)[0]
+    root = lapack.dtrtri(factor, lower=1)[0]
+    return root.T @ root
 
 
 def _cholesky(A: Matrix) -> Matrix | None:
     """The lower Cholesky factor, or None if A is singular to working precision."""
     if not len(A):
         return A
-    factor, info = lapack.dpotrf(A, lower=1, clean=0)
+    factor, info = lapack.dpotrf(A, lower=1)
     pivots = factor.diagonal() ** 2
     if info != 0 or (pivots <= DEPENDENT * A.diagonal()).any():
         return None
