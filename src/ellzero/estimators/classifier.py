@@ -40,7 +40,7 @@ class SparseClassifier(ClassifierMixin, SparseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = SparseClassifier(sparsity=2).fit(X, y)
     >>> model.feature_names_in_[model.support_].tolist()
-    ['worst radius', 'worst concave points']
+    ['worst area', 'worst concave points']
     """
 
     _numeric_target = False

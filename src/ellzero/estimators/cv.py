@@ -202,7 +202,7 @@ class SparseClassifierCV(ChoosesSparsity, SparseClassifier):
     >>> from ellzero import SparseClassifierCV
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> SparseClassifierCV(range(1, 5), criterion="1se").fit(X, y).sparsity_
-    4
+    3
     """
 
     def _mean_score(self, X: Any, y: Any, weight: Any) -> float:
