@@ -94,8 +94,7 @@ class ModelSearch:
             return
         if self.has_tableaux:
             search = self._search_of(model, x, reach)
-            for _ in search.settle_here():
-                pass
+            search.settle_here()
             found = search.levels
         else:
             found = ranked_neighbours(model, x, self.levels.top)

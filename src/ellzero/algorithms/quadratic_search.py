@@ -117,11 +117,12 @@ class QuadraticSearch:
     def settle(self) -> Iterator[None]:
         """Look at neighbours until none is better, first among the working set."""
         while True:
-            yield from self.settle_here()
+            self.settle_here()
+            yield
             if len(self.W) >= self.f.n_choosable or not self.widen():
                 return
 
-    def settle_here(self) -> Iterator[None]:
+    def settle_here(self) -> None:
         """Look at neighbours among the working set; small supports first, as what they lead to may
         displace larger ones."""
         size, front = max(BATCH // self.moments.size, 1), self.levels.bottom
@@ -129,8 +130,6 @@ class QuadraticSearch:
             waiting = self.levels.take_fresh(front)
             for begin in range(0, len(waiting), size):
                 self._explore(waiting[begin : begin + size])
-            if waiting:
-                yield
             front += 1
 
     # features outside the working set

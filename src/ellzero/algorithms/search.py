@@ -94,9 +94,8 @@ def model_phases(
 ) -> Iterator[None]:
     search = ModelSearch(f, levels)
     yield from search.sweep()
-    patience = (
-        effort if f.breadth > 1 else effort - 1
-    )  # one sweep is all that large data can afford
+    # one sweep is all that large data can afford
+    patience = effort if f.breadth > 1 else effort - 1
     if patience > 0:
         levels.fresh = levels.bests()
         yield from search.settle()
