@@ -93,7 +93,7 @@ class CoefficientDisplay(_Display):
         ]
         _mark(ax, self.selected)
         if len(self.lines_) <= 20:  # more names than that hide the picture
-            ax.legend(fontsize="small")
+            ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
         return self
 
 
