@@ -112,6 +112,10 @@ def scaling(boards: Sequence[Board], file: Path) -> Path | None:
         points.sort(key=lambda point: point[0])
         growth(axis, points)
         axis.set(xscale="log", yscale="log", xlabel=axis_name.split("-")[-1], ylabel="seconds")
+        measured = [value for value, _ in points]
+        axis.set_xticks(measured, labels=[f"{value:,}".replace(",", " ") for value in measured])
+        axis.minorticks_off()
+        axis.tick_params(axis="x", labelsize="small")
         axis.set_title(f"{loss}, {_held(axis_name, points[0][1].about)}")
     for axis in axes.flat[len(lines) :]:
         axis.axis("off")
