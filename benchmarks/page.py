@@ -80,7 +80,8 @@ def machine(about: dict[str, Any]) -> str:
         ("load at the start", facts["load_at_start"] and round(facts["load_at_start"][0], 2)),
         ("limit per pair", f"{about['limit_seconds']:.0f} s"),
     ]
-    return "## Machine\n\n" + table(("", ""), rows)
+    remark = f"\n{about['remark']}\n" if about.get("remark") else ""
+    return "## Machine\n\n" + table(("", ""), rows) + remark
 
 
 def times(boards: Sequence[Board]) -> str:
