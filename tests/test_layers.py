@@ -18,10 +18,11 @@ NEEDED = {"numpy", "scipy", "sklearn", "threadpoolctl", "ellzero"}
 ALLOWED = {
     "core.py": (),
     "threads.py": (),
+    "linalg.py": ("core",),
     "checks.py": ("core",),
     "driver.py": ("core", "checks", "threads"),
-    "objectives/": ("core", "checks", "threads", "objectives"),
-    "algorithms/": ("core", "checks", "driver", "algorithms"),
+    "objectives/": ("core", "checks", "threads", "linalg", "objectives"),
+    "algorithms/": ("core", "checks", "linalg", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
     "theory/": ("core", "checks", "objectives", "theory"),
     "estimators/": (

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.algorithms.sweep import DEPENDENT
 from ellzero.core import Matrix, Objective, Support, Vector, smallest
+from ellzero.linalg import DEPENDENT
 
 CHILDREN = 50
 """Of a support in the beam, only this many of the best insertions can be in the next one."""

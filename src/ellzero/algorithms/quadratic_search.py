@@ -17,14 +17,13 @@ from scipy.linalg import lapack
 from ellzero.algorithms.beam import beam
 from ellzero.algorithms.levels import Held, Levels
 from ellzero.algorithms.sweep import (
-    DEPENDENT,
-    inverse_of,
     pair_changes,
     pivot,
     single_changes,
     tableau,
 )
 from ellzero.core import Matrix, Objective, Support, Vector, smallest
+from ellzero.linalg import DEPENDENT, inverse_of
 
 SMALL = 128
 """Up to this many features the working set is all of them."""

@@ -12,12 +12,9 @@ All functions take a stack of tableaux, one per support.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
 
 from ellzero.core import Matrix, Support
-
-DEPENDENT = 1e-11
-"""A column of unit norm is dependent on others when less than this is left of its squared norm."""
+from ellzero.linalg import DEPENDENT, inverse_of
 
 CLEAR = 1e-8
 """A pair is scored where its determinant is more than this; below, rounding would decide."""
@@ -38,17 +35,6 @@ def tableau(moments: Matrix, S: Support) -> Matrix | None:
     T[:, S] = W.T
     T[np.ix_(S, S)] = -inverse
     return T
-
-
-def inverse_of(C: Matrix) -> Matrix | None:
-    """C⁻¹, or None where the columns behind C are dependent."""
-    if not len(C):
-        return C
-    factor, info = lapack.dpotrf(C, lower=1)
-    if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * C.diagonal()).any():
-        return None
-    root = lapack.dtrtri(factor, lower=1)[0]
-    return root.T @ root
 
 
 def pivot(T: Matrix, features: Support) -> None:

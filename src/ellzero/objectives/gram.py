@@ -31,10 +31,6 @@ def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
         return np.minimum(ridge / scale / scale, 1e30)
 
 
-DEPENDENT = 1e-11
-"""A column of unit norm is dependent on others when less than this is left of its squared norm."""
-
-
 class Gram(Protocol):
     scale: Vector
     diagonal: Vector

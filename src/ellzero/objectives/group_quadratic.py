@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector
-from ellzero.objectives.gram import DEPENDENT, gram_inverse, scaled_ridge
+from ellzero.linalg import DEPENDENT
+from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
 
 

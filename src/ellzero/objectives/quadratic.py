@@ -12,8 +12,9 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector
+from ellzero.linalg import DEPENDENT, cholesky, inverse_of
 from ellzero.objectives.design import check_ridge
-from ellzero.objectives.gram import DEPENDENT, DenseGram, Gram, scaled_ridge
+from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 
 PAIRS_AT_ONCE = 32
 """Rows of the matrix of all pairs that are scored together."""
@@ -119,7 +120,7 @@ class Quadratic(Objective):
 
     def _insertion(self, S: Support) -> tuple[float, Vector, Vector]:
         """Of the tableau of S only what insertions need: the value, the residual, what is left."""
-        factor = _cholesky(self._block(S))
+        factor = cholesky(self._block(S))
         if factor is None or not len(S):
             t = self._tableau(S)
             return t.value, t.residual, t.left
@@ -247,7 +248,7 @@ class Quadratic(Objective):
             return self._last[2]
         rows = self.gram.rows(S)
         block = self._block(S)
-        inverse = _inverse(block)
+        inverse = inverse_of(block)
         usable = _pseudo_inverse(block) if inverse is None else inverse
         c = self.c[S]
         x = usable @ c
@@ -273,7 +274,7 @@ class Quadratic(Objective):
 
     def _solve(self, A: Matrix, c: Vector) -> Vector:
         """A⁻¹c, or the solution of least norm where A is singular."""
-        factor = _cholesky(A)
+        factor = cholesky(A)
         if factor is None:
             return _pseudo_inverse(A) @ c
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
@@ -316,25 +317,6 @@ def _independent(left: Matrix) -> Matrix:
     left = np.maximum(left, 0.0)
     left[left <= DEPENDENT] = np.inf
     return left
-
-
-def _inverse(A: Matrix) -> Matrix | None:
-    factor = _cholesky(A)
-    if factor is None or not len(A):
-        return factor
-    root = lapack.dtrtri(factor, lower=1)[0]
-    return root.T @ root
-
-
-def _cholesky(A: Matrix) -> Matrix | None:
-    """The lower Cholesky factor, or None if A is singular to working precision."""
-    if not len(A):
-        return A
-    factor, info = lapack.dpotrf(A, lower=1)
-    pivots = factor.diagonal() ** 2
-    if info != 0 or (pivots <= DEPENDENT * A.diagonal()).any():
-        return None
-    return factor
 
 
 def _pseudo_inverse(A: Matrix) -> Matrix:
