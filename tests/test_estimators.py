@@ -340,3 +340,16 @@ def test_the_same_seed_gives_the_same_model(kind):
     wide = np.random.default_rng(0).normal(size=(120, 20))
     a, b = (estimator(3, random_state=np.random.RandomState(5)).fit(wide, y) for _ in range(2))
     assert_array_equal(a.coef_, b.coef_)
+
+
+@pytest.mark.parametrize("method", ["auto", "arht", "iht"])
+def test_a_limit_on_steps_is_kept_and_said(method):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 40)) + rng.standard_normal((60, 1))
+    y = X[:, :9] @ rng.standard_normal(9) + rng.standard_normal(60)
+    with pytest.warns(ConvergenceWarning, match="SparseRegressor: the iteration limit.*max_iter"):
+        short = lz.SparseRegressor(6, method=method, max_iter=1).fit(X, y)
+    assert short.n_iter_ == 1
+    assert lz.SparseRegressor(6, method=method, max_iter=5000).fit(X, y).loss_ <= short.loss_
+    with pytest.raises(ValueError, match="max_iter: expected a whole number of at least 1"):
+        lz.SparseRegressor(6, method=method, max_iter=0).fit(X, y)

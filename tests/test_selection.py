@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 import ellzero as lz
 import reference
@@ -131,3 +132,19 @@ def test_a_path_reports_what_the_rows_say_even_if_the_moments_cannot():
             found.value, 0.5 * residual @ residual, rtol=1e-9, err_msg=str(s)
         )
         np.testing.assert_allclose(found.x[found.support], coef, rtol=1e-8)
+
+
+def test_a_limit_cuts_the_search_short_and_says_so():
+    rng = np.random.default_rng(3)
+    X = 0.3 * rng.standard_normal((60, 40)) + rng.standard_normal((60, 1))
+    f = lz.LeastSquares(X, X[:, :9] @ rng.standard_normal(9) + rng.standard_normal(60))
+    with pytest.warns(ConvergenceWarning, match="auto: the iteration limit.*raise max_iter"):
+        short = lz.path(f, range(1, 9), max_iter=3)
+    whole = lz.path(f, range(1, 9))
+    assert {found.status for found in short.values()} == {Status.MAX_ITER}
+    assert_falls([found.value for found in short.values()])
+    assert all(short[s].value >= whole[s].value - 1e-9 for s in whole)
+    assert any(short[s].value > whole[s].value + 1e-6 for s in whole)
+    assert lz.path(f, [8], max_iter=10**6)[8].value == whole[8].value
+    with pytest.raises(ValueError, match="max_iter: expected a whole number of at least 0"):
+        lz.solve(f, 2, max_iter=-1)

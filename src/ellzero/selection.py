@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ellzero.algorithms.arht import arht
@@ -15,6 +16,7 @@ from ellzero.algorithms.ompr import ompr
 from ellzero.algorithms.search import search_steps
 from ellzero.checks import (
     check_callback,
+    check_count,
     check_number,
     check_objective,
     check_options,
@@ -99,8 +101,9 @@ def path(
     method : "auto", ellzero's own search over all sizes up to the largest, or the name of one of
         the algorithms: "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"
     callback : called with every iterate; a true answer ends the search
-    options : for "auto" `effort` (time for quality; 1 by default) and `random_state` (0 by
-        default); otherwise those of the algorithm
+    options : for "auto" `effort` (time for quality; 1 by default), `max_iter` (improvements after
+        which to stop; no limit by default) and `random_state` (0 by default); otherwise those of
+        the algorithm
 
     Examples
     --------
@@ -119,7 +122,7 @@ def path(
     if not wanted:
         raise ValueError("sizes: expected at least one size.")
     if method == "auto":
-        check_options("auto", options, {"effort", "random_state"})
+        check_options("auto", options, {"effort", "max_iter", "random_state"})
         return _searched(f, wanted, callback, **options)
     if method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
@@ -139,21 +142,27 @@ def _searched(
     callback: Callback | None,
     *,
     effort: float = 1.0,
+    max_iter: int | None = None,
     random_state: Any = 0,
 ) -> Path:
     if effort != 0:
         check_number("effort", effort, above=0)
+    if max_iter is not None:
+        check_count("max_iter", max_iter, 0)
     best: dict[int, Iterate] = {}
     traces: dict[int, list[Iterate]] = {}
     proven: dict[int, bool] = {}
     status = Status.SEARCH_ENDED
     steps = search_steps(f, wanted[-1], effort=effort, random_state=random_state)
     with blas_threads(f.blas_threads):
-        while True:
+        for n_iter in count():
             try:
                 x = next(steps)
             except StopIteration as end:
                 proven = end.value
+                break
+            if n_iter == max_iter:
+                status = Status.MAX_ITER
                 break
             k = len(x.support)
             if k not in best or x.value < best[k].value:

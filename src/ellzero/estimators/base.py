@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem, check_alpha
+from ellzero.estimators.problem import Problem, check_alpha, check_limit
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
     check_data,
@@ -47,6 +47,7 @@ class SparseEstimator(BaseEstimator):
         standardize: bool = True,
         forced: Any = (),
         alpha: float | None = None,
+        max_iter: int | None = None,
         random_state: Any = 0,
     ):
         self.sparsity = sparsity
@@ -55,6 +56,7 @@ class SparseEstimator(BaseEstimator):
         self.standardize = standardize
         self.forced = forced
         self.alpha = alpha
+        self.max_iter = max_iter
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -76,6 +78,7 @@ class SparseEstimator(BaseEstimator):
             standardize=self.standardize,
             forced=check_forced(self.forced, names_of(self), X.shape[1]),
             alpha=check_alpha(self.alpha, objective),
+            max_iter=check_limit(self.max_iter),
             seed=seed_of(self.random_state),
         )
         self.forced_ = problem.forced
@@ -112,14 +115,14 @@ class SparseEstimator(BaseEstimator):
         self.solution_ = solution
         self.support_ = solution.support.copy()
         self.loss_ = solution.value
-        self.n_iter_ = solution.n_iter
+        self.n_iter_ = max(solution.n_iter, 1)
         self.coef_ = solution.x.T.astype(dtype)
         self.intercept_ = np.asarray(solution.intercept).astype(dtype)[()]
 
     def _warn_of(self, solution: Solution) -> None:
         advice = {
             Status.NO_MINIMISER: "the coefficients grow without bound; set alpha above 0",
-            Status.MAX_ITER: "another method may do better",
+            Status.MAX_ITER: "raise max_iter, or try another method",
         }
         if solution.status in advice:
             names = [self._feature_names[j] for j in solution.support]

@@ -48,6 +48,7 @@ class ChoosesSparsity(SparseEstimator):
         standardize: bool = True,
         forced: Any = (),
         alpha: float | None = None,
+        max_iter: int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ):
@@ -58,6 +59,7 @@ class ChoosesSparsity(SparseEstimator):
             standardize=standardize,
             forced=forced,
             alpha=alpha,
+            max_iter=max_iter,
             random_state=random_state,
         )
         self.criterion = criterion
@@ -160,7 +162,7 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
         two in `cv_results_`; None means that X has them all but for the forced ones.
     n_jobs : int, default=None
         Folds that are fitted at the same time; results do not depend on it.
-    method, fit_intercept, standardize, forced, alpha, random_state
+    method, fit_intercept, standardize, forced, alpha, max_iter, random_state
         As for `SparseRegressor`.
 
     Attributes

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ellzero.checks import check_number
+from ellzero.checks import check_count, check_number
 from ellzero.core import Iterate, Objective, Solution, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
@@ -56,6 +56,7 @@ class Problem:
     standardize: bool
     forced: Support
     alpha: float
+    max_iter: int | None
     seed: Any
 
     def solve(self, X: Any, y: Any, weight: Any, sizes: Iterable[int]) -> Solved:
@@ -103,6 +104,8 @@ class Problem:
 
     def _path(self, f: Objective, sizes: Iterable[int]) -> Path:
         options = {"random_state": self.seed} if self.method in RANDOMISED else {}
+        if self.max_iter is not None:
+            options["max_iter"] = self.max_iter
         with warnings.catch_warnings():  # only the size that is used deserves a warning
             warnings.simplefilter("ignore", ConvergenceWarning)
             return path(f, sizes, self.method, **options)
@@ -119,6 +122,12 @@ def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
     if alpha != 0:
         check_number("alpha", alpha, above=0)
     return float(alpha)
+
+
+def check_limit(max_iter: Any) -> int | None:
+    if max_iter is not None:
+        check_count("max_iter", max_iter, 1)
+    return max_iter
 
 
 def deviations(X: Any, weight: Vector | None) -> Vector:

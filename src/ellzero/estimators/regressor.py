@@ -39,6 +39,10 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
     alpha : float, default=None
         The ridge penalty on all coefficients. None means 0 for least squares, and for the log-loss
         1e-3, just enough for coefficients to be finite where features separate the classes.
+    max_iter : int, default=None
+        The most steps that a search may take, after which a warning says that it was cut short:
+        of "auto" improvements at any size, of the others steps of the algorithm. None leaves the
+        method its own limit; all but "iht", which stops after 10 000, then run to their end.
     random_state : int, RandomState, Generator or None, default=0
         Seeds the methods that draw random numbers, "auto" and "arht". None draws afresh.
 
@@ -57,7 +61,7 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
         Solutions of other sizes by size: up to ``sparsity + 1`` for "auto" and "omp", otherwise
         the two neighbours.
     n_iter_ : int
-        Steps the search took to its solution; 0 where all models of the size were compared.
+        Steps the search took to its solution, at least 1.
     n_features_in_, feature_names_in_
         The columns of X that was fitted.
 

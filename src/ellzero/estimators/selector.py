@@ -27,7 +27,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
 
     Parameters
     ----------
-    sparsity, method, fit_intercept, standardize, forced, alpha, random_state
+    sparsity, method, fit_intercept, standardize, forced, alpha, max_iter, random_state
         As for `SparseRegressor`.
     loss : {"squared_error", "log_loss"}, default="squared_error"
         "squared_error" where y holds numbers, "log_loss" where it holds classes.
@@ -54,6 +54,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
         standardize: bool = True,
         forced: Any = (),
         alpha: float | None = None,
+        max_iter: int | None = None,
         random_state: Any = 0,
     ):
         super().__init__(
@@ -63,6 +64,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
             standardize=standardize,
             forced=forced,
             alpha=alpha,
+            max_iter=max_iter,
             random_state=random_state,
         )
         self.loss = loss
