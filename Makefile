@@ -1,4 +1,4 @@
-# make demo | test | lint | format | bench | bench-quick | clean
+# make demo | test | lint | format | docs | bench | bench-quick | clean
 PYTHON ?= python3
 PYTHON310 ?= python3.10
 PYTEST_FLAGS ?= -n auto
@@ -7,7 +7,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test lint format bench bench-quick bench-environments clean
+.PHONY: help demo test lint format docs bench bench-quick bench-environments clean
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,10 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: .venv/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
+	@echo "The documentation is in docs/_build/index.html."
+
 bench: bench-environments
 	$(BENCH)/python -m benchmarks
 
@@ -36,7 +40,7 @@ bench-quick: bench-environments
 	$(BENCH)/python -m benchmarks --quick
 
 clean:
-	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist demo.png
+	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist docs/_build demo.png
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The demo needs little; tests also need JAX and pandas, so they install on their own stamp.
@@ -49,6 +53,11 @@ clean:
 	@echo "Installing ellzero and its test tools into .venv (JAX included, about 1 GB) ..."
 	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev,plot,jax,cli]'
 	@touch .venv/.demo $@
+
+.venv/.docs: .venv/.dev
+	@echo "Installing what makes the documentation into .venv ..."
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[docs]'
+	@touch $@
 
 .venv-bench/.installed: pyproject.toml benchmarks/requirements.txt | $(BENCH)/pip
 	@echo "Installing ellzero and its peers into .venv-bench ..."

@@ -97,6 +97,8 @@ class Model(NamedTuple):
 class Solution:
     """What every solver returns.
 
+    Attributes
+    ----------
     x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
     value : f(x), to at least ten digits where the data allow that.

@@ -253,6 +253,8 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     OMPR on f + ρ/2 ‖x_R‖²; where it is stuck, an element drawn with probability ∝ x_i² leaves the
     regularised set R. The answer is the best support visited, so never worse than the start.
 
+    Parameters
+    ----------
     start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`
     setting : "practical" (20 runs per guess, progress factor 1e-3, a run stops when half the
         support is unregularised) or "theoretical" (the numbers of runs and steps of the theorem)

@@ -17,6 +17,8 @@ def els(f: Objective, s: int, *, start: Any = "omp") -> Steps:
 
     The inserted feature is the true argmin over all features of the re-minimised value.
 
+    Parameters
+    ----------
     start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`.
     """
     x = starting_point(f, s, start)

@@ -28,6 +28,8 @@ def exchange_steps(f: Objective, x: Iterate) -> Steps:
 def exchange(f: Objective, s: int, *, start: Any = "omp") -> Steps:
     """Exchange: take the best of all s·(n − s) swaps until none lowers f.
 
+    Parameters
+    ----------
     start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`.
     """
     x = starting_point(f, s, start)

@@ -31,6 +31,8 @@ def iht(
 ) -> Steps:
     """Iterative Hard Thresholding: gradient steps, each cut to the s largest entries.
 
+    Parameters
+    ----------
     step : step length η; by default 1/ρ, with ρ the certified smoothness at sparsity 2s, for which
         no step can raise f.
     start : zero by default, as in the pseudo-code; or a point x, or what the other algorithms take.

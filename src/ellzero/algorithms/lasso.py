@@ -21,6 +21,8 @@ Solve = Callable[[float, np.ndarray], np.ndarray]
 def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Steps:
     """LASSO: min f(x) + α‖x‖₁ with α found by binary search so that x has s non-zeros.
 
+    Parameters
+    ----------
     refit : whether the answer is re-minimised on the support found; the solution as it comes is the
         last but one of the trace (the last, without `refit`)
     tol : the search for α ends when the bracket is this narrow, relative to α

@@ -13,6 +13,8 @@ from ellzero.driver import Steps, solver
 def ompr(f: Objective, s: int, *, start: Any = "omp") -> Steps:
     """OMP with Replacement: swap the smallest coefficient for the largest gradient while f falls.
 
+    Parameters
+    ----------
     start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`.
     """
     x = starting_point(f, s, start)

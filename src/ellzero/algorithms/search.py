@@ -41,6 +41,8 @@ def search_steps(
 ) -> Generator[Iterate, None, dict[int, bool]]:
     """Yield every improvement at sizes 1 … `largest`; return which sizes are proven best.
 
+    Parameters
+    ----------
     effort : 0 stops when no neighbour is better; 1 adds, where the data are small, a wide beam, and
         shakes supports until that has not helped for a while; larger numbers: wider and longer
     """

@@ -14,6 +14,8 @@ from ellzero.core import Iterate, Objective, Solution
 def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:
     """The minimiser over a support of s features.
 
+    Parameters
+    ----------
     start : "omp" (the OMP solution, as in the paper's experiments), "first" (the first s features,
         as in the pseudo-code), feature indices, or a point x (also an Iterate or a Solution). A
         support smaller than s is completed by OMP steps.

@@ -27,8 +27,10 @@ class SparseClassifier(ClassifierMixin, SparseEstimator):
     Where the selected features separate the classes, coefficients without any penalty would grow
     for ever: with ``alpha=0`` a warning says so.
 
-    Parameters are those of `SparseRegressor`, and so are the attributes, except
+    Parameters are those of `SparseRegressor`, and so are the attributes, but for these.
 
+    Attributes
+    ----------
     coef_ : array of shape (1, n_features), or (n_classes, n_features) for more than two classes
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : the classes, sorted

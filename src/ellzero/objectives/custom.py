@@ -155,6 +155,8 @@ def from_callables(
 ) -> Objective:
     """An objective from any differentiable convex f.
 
+    Parameters
+    ----------
     value, gradient : functions of a vector of `n_features` coefficients
     hessian : the matrix of second derivatives; makes restricted minimisers exact and fast
     smoothness : an upper bound on the curvature of f, where you know one; `iht` takes its step

@@ -25,6 +25,8 @@ class Promise:
 
     It holds for every x* with at most `s_star` non-zeros; x̄* is the best with s + s*. 0 is nothing.
 
+    Attributes
+    ----------
     s_star : proven, from the certified bounds on the constants
     at_best : what it could be if the constants were the best that the bounds leave possible
     probability : at least this
@@ -87,6 +89,8 @@ def guarantee(
 ) -> Guarantee:
     """What the paper promises of solutions of f with s features, and against which x*.
 
+    Parameters
+    ----------
     epsilon : the accuracy; by default 1e-3 (f(0) − min f)
     domain : for the logistic loss, a set in which all points that matter are assumed to lie
 
