@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ellzero import __version__
 from ellzero.checks import check_count
-from ellzero.core import Iterate, Solution
+from ellzero.core import Iterate, Solution, Status
 from ellzero.estimators import SparseClassifierCV, SparseRegressorCV, information_criteria
 from ellzero.estimators.base import linear_predictor
 from ellzero.estimators.criteria import bare_loss
@@ -220,6 +220,7 @@ class _Models:
             "loss": float(found.value),
             "status": found.status.name,
             "explanation": str(found.status),
+            "certified": found.status is Status.OPTIMAL,
             "intercept": np.atleast_1d(found.intercept).tolist(),
             **self._fit(found, bare_loss(f, self.solved.searched[s])),
             "chosen": [
