@@ -31,11 +31,19 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     output = args.output or args.results.with_suffix(".html")
-    try:
-        page = render(json.loads(args.results.read_text(encoding="utf-8")))
-    except ValueError as error:  # not UTF-8, not JSON, or not a study
-        raise ValueError(f"{args.results}: {error}") from error
     if output.resolve() == args.results.resolve():
         raise ValueError(f"{output}: is the file of the results; name another with -o.")
+    study = _read(args.results)
+    try:
+        page = render(study)
+    except ValueError as error:
+        raise ValueError(f"{args.results}: {error}") from error
     output.write_text(page, encoding="utf-8")
     sys.stdout.write(f"{output}\n")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON as `ellzero path` saves it ({error}).") from error
