@@ -66,6 +66,20 @@ def test_methods_are_compared_after_a_refit(diabetes, found):
         np.testing.assert_allclose(found["losses"][method], losses, rtol=1e-9)
 
 
+def test_models_that_are_no_minimisers_are_refitted(diabetes):
+    X, y = diabetes
+    seen = []
+    (entry,) = study(
+        X, y, sizes=[2], methods=["iht"], callback=lambda x: seen.append(x) or len(seen) == 3
+    )["models"]
+    f = LeastSquares(X, y, fit_intercept=True)
+    best = f.complete(f.minimize(features(entry)))
+    assert seen[-1].value > 1.001 * best.value
+    assert entry["loss"] == pytest.approx(best.value)
+    for row in entry["chosen"]:
+        assert row["coefficients"] == pytest.approx([best.x[row["feature"]]])
+
+
 def test_removals_and_stand_ins_are_losses_of_refits(diabetes, found):
     X, y = diabetes
     f = LeastSquares(X, y, fit_intercept=True, forced=[1])
@@ -154,7 +168,11 @@ def test_a_callback_may_end_the_search(diabetes):
     X, y = diabetes
     seen = []
     found = study(
-        X, y, sizes=range(1, 4), methods=["ompr"], callback=lambda x: seen.append(x) or len(seen) > 1
+        X,
+        y,
+        sizes=range(1, 4),
+        methods=["ompr"],
+        callback=lambda x: seen.append(x) or len(seen) > 1,
     )
     assert 1 <= len(found["models"]) < 3
     assert found["models"][-1]["status"] == "STOPPED"

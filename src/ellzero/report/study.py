@@ -139,7 +139,7 @@ def _check_names(given: Any, own: Any, n_features: int) -> NDArray[Any] | None:
 
 
 def _refitted(solved: Solved) -> Solved:
-    """The same supports with the best coefficients on them: LASSO's and IHT's are not."""
+    """The same supports with the best coefficients on them: those of IHT need not be."""
 
     def refit(found: Solution) -> Solution:
         model = solved.f.complete(solved.f.minimize(found.support))
