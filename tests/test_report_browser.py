@@ -15,9 +15,20 @@ from ellzero.report import render, study
 from report_data import HOSTILE, hostile_study
 
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars "
-    "--disable-background-networking --disable-component-update --disable-sync"
-).split()
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+STICKING_OUT = """[...document.querySelectorAll("main *, header *")]
+    .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML)"""
 
 WIDTHS = {"desktop": 1000, "phone": 360}
 
@@ -236,11 +247,7 @@ def test_nothing_sticks_out(page, data, width, request):
     for key in ("HOME", "END"):
         page.press(key)
         assert page.ask("document.documentElement.scrollWidth") <= width
-        outside = (
-            "[...document.querySelectorAll('main *, header *')].filter(e => e.checkVisibility()"
-        )
-        outside += " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML)"
-        assert page.ask(outside) == []
+        assert page.ask(STICKING_OUT) == []
 
 
 def test_dark_where_the_reader_likes_it_dark(page, diabetes):

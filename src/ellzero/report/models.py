@@ -10,7 +10,7 @@ from ellzero.core import Solution, Status
 from ellzero.estimators.base import linear_predictor
 from ellzero.estimators.criteria import bare_loss
 from ellzero.estimators.problem import Problem, Solved
-from ellzero.report.stand_ins import Correlations, StandIn, stand_ins
+from ellzero.report.stand_ins import correlations, stand_ins
 
 
 class Models:
@@ -21,12 +21,13 @@ class Models:
     ):
         self.model, self.forced, self.solved = model, problem.forced, solved
         self.X, self.y, self.weight, self.count = X, y, weight, count
-        self.correlation = Correlations(X, weight)
         bare = problem.objective(X[:, :1], y, sample_weight=weight, fit_intercept=True)
         self.null = bare.minimize([]).value
 
     def described(self) -> list[dict[str, Any]]:
-        return [self._entry(s, found) for s, found in self.solved.path.items()]
+        entries = [self._entry(s, found) for s, found in self.solved.path.items()]
+        self._add_correlations([row for entry in entries for row in entry["chosen"]])
+        return entries
 
     def _entry(self, s: int, found: Solution) -> dict[str, Any]:
         f = self.solved.f
@@ -46,7 +47,7 @@ class Models:
                     "feature": j,
                     "coefficients": np.atleast_1d(found.x[j]).tolist(),
                     "loss_without": float(loss),
-                    "stand_ins": [self._stand_in(j, other) for other in others],
+                    "stand_ins": [{"feature": i, "loss": float(new)} for i, new in others],
                 }
                 for j, loss, others in zip(x.support.tolist(), without, replacements, strict=True)
             ],
@@ -56,9 +57,17 @@ class Models:
             ],
         }
 
-    def _stand_in(self, j: int, other: StandIn) -> dict[str, Any]:
-        i, loss = other
-        return {"feature": i, "loss": float(loss), "correlation": self.correlation(i, j)}
+    def _add_correlations(self, rows: list[dict[str, Any]]) -> None:
+        """All at once, in one pass over the columns concerned."""
+        pairs = [(row["feature"], other) for row in rows for other in row["stand_ins"]]
+        if not pairs:
+            return
+        members = sorted({j for j, _ in pairs} | {other["feature"] for _, other in pairs})
+        place = {j: k for k, j in enumerate(members)}
+        R = correlations(self.X, self.weight, np.array(members))
+        for j, other in pairs:
+            r = float(R[place[j], place[other["feature"]]])
+            other["correlation"] = r if np.isfinite(r) else None
 
     def _fit(self, found: Solution, loss: float) -> dict[str, float | None]:
         """How well the model fits, in terms that do not depend on the number of rows."""
