@@ -27,8 +27,9 @@ function change(to, from) {
   return `${relative > 0 ? "+" : ""}${number(100 * relative, digits, 2)}\u00a0%`;
 }
 
-const ordinal = (n) => ORDINALS[n] || `${n}${{ 1: "st", 2: "nd", 3: "rd" }[n % 10] || "th"}`;
-const article = (word) => (/^(8|11|18|e)/.test(word) ? "An" : "A");
+const ending = (n) => (n % 100 > 10 && n % 100 < 14 ? "th" : { 1: "st", 2: "nd", 3: "rd" }[n % 10]);
+const ordinal = (n) => ORDINALS[n] || `${n}${ending(n) || "th"}`;
+const article = (word) => (/^(e|8|18th)/.test(word) ? "An" : "A");
 const counted = (n, noun) => `${number(n, 9)} ${noun}${n === 1 ? "" : "s"}`;
 
 function visible(name) {
