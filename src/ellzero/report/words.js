@@ -19,6 +19,9 @@ function number(value, digits = 4, least = 1) {
 
 const share = (value) => `${number(100 * value, 3, value < 1 ? 3 : 1)}\u00a0%`;
 
+// Two digits, three where two would make it look like 1.
+const correlation = (r) => minus(r.toFixed(Math.abs(r) > 0.99 ? 3 : 2));
+
 // A difference relative to a loss, with its sign.
 function change(to, from) {
   const relative = (to - from) / (Math.abs(from) || 1);
