@@ -35,7 +35,8 @@ ALLOWED = {
         "estimators",
     ),
     "datasets/": ("datasets",),
-    "cli/": ("ellzero", "estimators", "datasets", "cli"),
+    "report/": ("ellzero", "core", "checks", "objectives", "selection", "estimators", "report"),
+    "cli/": ("ellzero", "estimators", "datasets", "report", "cli"),
     "__main__.py": ("cli",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }
