@@ -20,6 +20,7 @@ ALLOWED = {
     "threads.py": (),
     "linalg.py": ("core",),
     "checks.py": ("core",),
+    "files.py": (),
     "driver.py": ("core", "checks", "threads"),
     "objectives/": ("core", "checks", "threads", "linalg", "objectives"),
     "algorithms/": ("core", "checks", "linalg", "driver", "algorithms"),
@@ -34,8 +35,8 @@ ALLOWED = {
         "selection",
         "estimators",
     ),
-    "datasets/": ("datasets",),
-    "cli/": ("ellzero", "estimators", "datasets", "cli"),
+    "datasets/": ("files", "datasets"),
+    "cli/": ("ellzero", "core", "files", "selection", "estimators", "datasets", "cli"),
     "__main__.py": ("cli",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }

@@ -113,6 +113,10 @@ def _text(stream: IO[bytes], part: Part) -> Any:
 
 
 def _arff(stream: IO[bytes], part: Part) -> Any:
+    return arff_frame(stream)
+
+
+def arff_frame(stream: IO[bytes]) -> Any:
     from scipy.io import arff
 
     data, _ = arff.loadarff(io.StringIO(stream.read().decode("utf-8")))

@@ -20,6 +20,7 @@ from ellzero.estimators.validation import (
     check_data,
     check_forced,
     check_numeric,
+    check_search,
     check_size,
     names_of,
 )
@@ -48,6 +49,7 @@ class SparseEstimator(BaseEstimator):
         forced: Any = (),
         alpha: float | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
     ):
         self.sparsity = sparsity
         self.method = method
@@ -56,6 +58,7 @@ class SparseEstimator(BaseEstimator):
         self.forced = forced
         self.alpha = alpha
         self.random_state = random_state
+        self.options = options
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select features of X and fit the model on them.
@@ -77,6 +80,7 @@ class SparseEstimator(BaseEstimator):
             forced=check_forced(self.forced, names_of(self), X.shape[1]),
             alpha=check_alpha(self.alpha, objective),
             seed=seed_of(self.random_state),
+            search=check_search(self.options),
         )
         self.forced_ = problem.forced
         self.path_, s = self._path_and_size(problem, X, y, weight)

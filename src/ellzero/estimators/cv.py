@@ -49,6 +49,7 @@ class ChoosesSparsity(SparseEstimator):
         forced: Any = (),
         alpha: float | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ):
         super().__init__(
@@ -59,6 +60,7 @@ class ChoosesSparsity(SparseEstimator):
             forced=forced,
             alpha=alpha,
             random_state=random_state,
+            options=options,
         )
         self.criterion = criterion
         self.cv = cv
@@ -160,7 +162,7 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
         two in `cv_results_`; None means that X has them all but for the forced ones.
     n_jobs : int, default=None
         Folds that are fitted at the same time; results do not depend on it.
-    method, fit_intercept, standardize, forced, alpha, random_state
+    method, fit_intercept, standardize, forced, alpha, random_state, options
         As for `SparseRegressor`.
 
     Attributes

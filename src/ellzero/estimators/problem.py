@@ -57,6 +57,7 @@ class Problem:
     forced: Support
     alpha: float
     seed: Any
+    search: dict[str, Any]
 
     def solve(self, X: Any, y: Any, weight: Any, sizes: Iterable[int]) -> Solved:
         scale = None
@@ -102,10 +103,10 @@ class Problem:
         }
 
     def _path(self, f: Objective, sizes: Iterable[int]) -> Path:
-        options = {"random_state": self.seed} if self.method in RANDOMISED else {}
+        seed = {"random_state": self.seed} if self.method in RANDOMISED else {}
         with warnings.catch_warnings():  # only the size that is used deserves a warning
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return path(f, sizes, self.method, **options)
+            return path(f, sizes, self.method, **{**seed, **self.search})
 
 
 def class_objective(n_classes: int) -> Callable[..., Objective]:

@@ -41,6 +41,9 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
         1e-3, just enough for coefficients to be finite where features separate the classes.
     random_state : int, RandomState, Generator or None, default=0
         Seeds the methods that draw random numbers, "auto" and "arht". None draws afresh.
+    options : dict, default=None
+        What else `path` takes for the method: ``{"effort": 4}`` searches longer, a "callback" sees
+        every step. Folds get the same.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
 
     Parameters
     ----------
-    sparsity, method, fit_intercept, standardize, forced, alpha, random_state
+    sparsity, method, fit_intercept, standardize, forced, alpha, random_state, options
         As for `SparseRegressor`.
     loss : {"squared_error", "log_loss"}, default="squared_error"
         "squared_error" where y holds numbers, "log_loss" where it holds classes.
@@ -55,6 +55,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
         forced: Any = (),
         alpha: float | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
     ):
         super().__init__(
             sparsity,
@@ -64,6 +65,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
             forced=forced,
             alpha=alpha,
             random_state=random_state,
+            options=options,
         )
         self.loss = loss
 

@@ -125,6 +125,15 @@ def _some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
+def check_search(options: Any) -> dict[str, Any]:
+    """What a user adds to the call of `path`, which itself checks the keywords."""
+    if options is None:
+        return {}
+    if not isinstance(options, dict) or not all(isinstance(key, str) for key in options):
+        raise TypeError(f"options: expected a dict such as {{'effort': 2}}, got {options!r}.")
+    return options
+
+
 def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:
     """How many features to select."""
     free = n_features - n_forced
