@@ -193,7 +193,7 @@ def _complete(
     fills: dict[str, float | str] = {}
     keep = own.notna().all(axis=1).to_numpy()
     if missing == "drop":
-        keep &= features.frame.notna().all(axis=1).to_numpy()
+        keep = keep & features.frame.notna().all(axis=1).to_numpy()
     features, own = features.rows(keep), own[keep].reset_index(drop=True)
     if not len(own):
         raise ValueError("no row is left once those with missing values are dropped.")
