@@ -36,7 +36,8 @@ ALLOWED = {
         "estimators",
     ),
     "datasets/": ("files", "datasets"),
-    "cli/": ("ellzero", "core", "files", "selection", "estimators", "datasets", "cli"),
+    "report/": ("ellzero", "core", "checks", "objectives", "selection", "estimators", "report"),
+    "cli/": ("ellzero", "core", "files", "selection", "estimators", "datasets", "report", "cli"),
     "__main__.py": ("cli",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }

@@ -66,13 +66,14 @@ __all__ = [
     "omp",
     "ompr",
     "path",
+    "report",
     "solve",
     "theory",
 ]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`ellzero.datasets`, when it is first asked for."""
-    if name == "datasets":
-        return import_module("ellzero.datasets")
+    """`ellzero.datasets` and `ellzero.report`, when they are first asked for."""
+    if name in ("datasets", "report"):
+        return import_module(f"ellzero.{name}")
     raise AttributeError(f"module 'ellzero' has no attribute {name!r}")

@@ -71,17 +71,7 @@ class SparseEstimator(BaseEstimator):
             Non-negative weights; an integer weight means that many copies of the row.
         """
         X, y, weight = self._check_training_data(X, y, sample_weight)
-        objective = self._objective()
-        problem = Problem(
-            objective=objective,
-            method=self.method,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            forced=check_forced(self.forced, names_of(self), X.shape[1]),
-            alpha=check_alpha(self.alpha, objective),
-            seed=seed_of(self.random_state),
-            search=check_search(self.options),
-        )
+        problem = self._problem(X.shape[1])
         self.forced_ = problem.forced
         self.path_, s = self._path_and_size(problem, X, y, weight)
         self._set_model(self.path_[s], X.dtype)
@@ -102,6 +92,20 @@ class SparseEstimator(BaseEstimator):
         X, y = check_data(self, X, y, y_numeric=self._numeric_target)
         weight = check_weight(sample_weight, X.shape[0])
         return X, self._check_target(y, weight), weight
+
+    def _problem(self, n_features: int) -> Problem:
+        """What the parameters ask for; the data have been checked."""
+        objective = self._objective()
+        return Problem(
+            objective=objective,
+            method=self.method,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            forced=check_forced(self.forced, names_of(self), n_features),
+            alpha=check_alpha(self.alpha, objective),
+            seed=seed_of(self.random_state),
+            search=check_search(self.options),
+        )
 
     @property
     def _numeric_target(self) -> bool:

@@ -50,7 +50,7 @@ def information_criteria(
     found = list(path.values())
     chosen = np.array([len(solution.support) for solution in found], dtype=float)
     k = np.array([_n_coefficients(f, solution) for solution in found], dtype=float)
-    deviance = np.array([f.deviance(_bare_loss(f, solution)) for solution in found])
+    deviance = np.array([f.deviance(bare_loss(f, solution)) for solution in found])
     log_choices = gammaln(p + 1) - gammaln(chosen + 1) - gammaln(p - chosen + 1)
     bic = deviance + k * np.log(m)
     return {
@@ -68,7 +68,7 @@ def _n_coefficients(f: Objective, solution: Solution) -> int:
     return each * (len(solution.support) + len(f.forced) + own_intercept)
 
 
-def _bare_loss(f: Objective, solution: Solution) -> float:
+def bare_loss(f: Objective, solution: Solution) -> float:
     """The value without its ridge."""
     squares = solution.x**2 if solution.x.ndim == 1 else (solution.x**2).sum(axis=1)
     return float(solution.value - 0.5 * f.ridge @ squares)

@@ -79,7 +79,7 @@ class ChoosesSparsity(SparseEstimator):
         }
         if self.criterion in BY_FOLDS or self.cv is not None or self.scoring is not None:
             scores = self._cross_validated(problem, X, y, weight, sizes)
-            self.cv_results_.update(_described(scores))
+            self.cv_results_.update(described(scores))
         self.sparsity_ = sizes[self._chosen()]
         return solved.path, self.sparsity_
 
@@ -270,7 +270,8 @@ def _score(model: Any, X: Any, y: Any, weight: Any, scorer: Callable[..., float]
     return scorer(model, X, labels, **({} if weight is None else {"sample_weight": weight}))
 
 
-def _described(scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def described(scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Scores of folds (rows) at every size (columns) as entries of `cv_results_`."""
     n_folds = len(scores)
     spread = scores.std(axis=0, ddof=1) if n_folds > 1 else np.zeros(scores.shape[1])
     return {

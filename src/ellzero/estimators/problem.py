@@ -59,13 +59,15 @@ class Problem:
     seed: Any
     search: dict[str, Any]
 
-    def solve(self, X: Any, y: Any, weight: Any, sizes: Iterable[int]) -> Solved:
+    def solve(
+        self, X: Any, y: Any, weight: Any, sizes: Iterable[int], callback: Any = None
+    ) -> Solved:
         scale = None
         if self.standardize and not self._ignores_scale:
             scale = deviations(X, weight)
             X = X.multiply(1 / scale).tocsc() if sparse.issparse(X) else X / scale
         f = self.objective(X, y, sample_weight=weight, **self._options)
-        return Solved(f, self._path(f, sizes), scale)
+        return Solved(f, self._path(f, sizes, callback), scale)
 
     def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:
         scale = None
@@ -102,11 +104,12 @@ class Problem:
             "ridge": self.alpha,
         }
 
-    def _path(self, f: Objective, sizes: Iterable[int]) -> Path:
+    def _path(self, f: Objective, sizes: Iterable[int], callback: Any = None) -> Path:
         seed = {"random_state": self.seed} if self.method in RANDOMISED else {}
+        options = {**seed, "callback": callback, **self.search}
         with warnings.catch_warnings():  # only the size that is used deserves a warning
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return path(f, sizes, self.method, **{**seed, **self.search})
+            return path(f, sizes, self.method, **options)
 
 
 def class_objective(n_classes: int) -> Callable[..., Objective]:
