@@ -6,11 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from sklearn.model_selection import KFold, StratifiedKFold
+
 from ellzero.cli.console import note, shown
 from ellzero.cli.design import MISSING, Design, design_of
 from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, format_of, read
 from ellzero.cli.target import TASKS
-from ellzero.selection import METHODS
+from ellzero.selection import METHODS as ALGORITHMS
+
+METHODS = ("auto", *ALGORITHMS)
+FOLDS = 5
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +52,18 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--method", choices=("auto", *METHODS), default="auto")
+def add_folds(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
-        "--effort", type=float, metavar="E", help="time for quality, with --method auto (default 1)"
+        "--cv", nargs="?", type=int, const=FOLDS, metavar="K", help=f"{purpose} (default {FOLDS})"
+    )
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--effort",
+        type=float,
+        metavar="E",
+        help="time for quality; of the method auto (1)",
     )
     parser.add_argument("--alpha", type=float, metavar="A", help="the ridge penalty")
     parser.add_argument("--seed", type=int, default=0, help="of random numbers (default 0)")
@@ -75,15 +88,18 @@ def read_design(args: argparse.Namespace) -> Design:
     if design.target.why is not None:
         other = TASKS[1 - TASKS.index(design.target.task)]
         note(
-            f"{design.target.task} of '{shown(target)}', for {design.target.why}; "
-            f"--task {other} if that is wrong"
+            f"the task is {design.target.task}, for the target '{shown(target)}' "
+            f"{design.target.why}; if that is wrong, say --task {other}"
         )
     return design
 
 
-def search_options(args: argparse.Namespace, callback: Any) -> dict[str, Any]:
-    """What goes to the search itself."""
-    if args.effort is not None and args.method != "auto":
-        raise ValueError(f"--effort: is for --method auto; {args.method} has none.")
-    effort = {} if args.effort is None else {"effort": args.effort}
-    return {**effort, "callback": callback}
+def check_effort(effort: float | None, method: str) -> None:
+    if effort is not None and method != "auto":
+        raise ValueError(f"--effort: is for the method auto; {method} has none.")
+
+
+def folds_of(n_folds: int, task: str, seed: int) -> Any:
+    """Shuffled, for files are often sorted; every class in its proportion."""
+    splitter = StratifiedKFold if task == "classification" else KFold
+    return splitter(n_folds, shuffle=True, random_state=seed)

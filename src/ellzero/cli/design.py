@@ -226,10 +226,19 @@ def _matrix(features: Table, fills: dict[str, float | str]) -> tuple[Any, list[T
             levels = encoder.levels_.get(name)
             column = Column(name, None if levels is None else tuple(levels), fills.get(name))
             terms += [Term(column, level) for level in levels or (None,)]
+        told = [j for j, term in enumerate(terms) if not _mirrors(term)]
+        if len(told) < len(terms):
+            X, terms = X[:, told], [terms[j] for j in told]
     if features.matrix is not None:
         X = features.matrix if X is None else sparse.hstack([X, features.matrix], format="csc")
         terms += [Term(Column(name)) for name in features.matrix_names]
     return X, terms
+
+
+def _mirrors(term: Term) -> bool:
+    """The first of two levels says nothing that the second does not."""
+    levels = term.column.levels
+    return levels is not None and len(levels) == 2 and term.level == levels[0]
 
 
 def _forced(forced: Collection[str], terms: list[Term]) -> list[int]:

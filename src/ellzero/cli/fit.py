@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from ellzero.cli.arguments import add_data_options, add_search_options, read_design, search_options
+from ellzero.cli.arguments import (
+    FOLDS,
+    METHODS,
+    add_data_options,
+    add_folds,
+    add_search_options,
+    check_effort,
+    folds_of,
+    read_design,
+)
 from ellzero.cli.console import document, note, searching, shown, write
 from ellzero.cli.design import Design
 from ellzero.cli.model import model_of
@@ -24,8 +32,6 @@ from ellzero.estimators import (
 from ellzero.estimators.criteria import CRITERIA
 from ellzero.estimators.cv import BY_FOLDS
 from ellzero.files import check_writable, write_text
-
-FOLDS = 5
 
 
 def add_parser(commands: Any) -> None:
@@ -43,20 +49,14 @@ def add_parser(commands: Any) -> None:
         help="how many features; with --cv or --criterion the most (default: the square root of "
         "their number, or 10 to choose from)",
     )
-    parser.add_argument(
-        "--cv",
-        nargs="?",
-        type=int,
-        const=FOLDS,
-        metavar="K",
-        help=f"choose the number of features by cross-validation with K folds ({FOLDS})",
-    )
+    add_folds(parser, "choose the number of features by cross-validation with K folds")
     parser.add_argument(
         "--criterion",
         choices=BY_FOLDS + CRITERIA,
         help="how to choose: the best fold score (cv, the default), the smallest size within one "
         "standard error of it (1se), or an information criterion",
     )
+    parser.add_argument("--method", choices=METHODS, default="auto", help="of the search")
     add_search_options(parser)
     parser.add_argument("--out", type=Path, metavar="MODEL", help="the file to write the model to")
     parser.add_argument("--json", action="store_true", help="print the model's file instead")
@@ -79,23 +79,23 @@ def run(args: argparse.Namespace) -> None:
 
 def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     """The estimator that the command line describes."""
+    check_effort(args.effort, args.method)
+    effort = {} if args.effort is None else {"effort": args.effort}
     is_class = design.target.task == "classification"
     options = {
         "method": args.method,
         "forced": design.forced,
         "alpha": args.alpha,
         "random_state": args.seed,
-        "options": search_options(args, callback),
+        "options": {**effort, "callback": callback},
     }
     if args.cv is None and args.criterion is None:
         kind = SparseClassifier if is_class else SparseRegressor
         return kind(args.sparsity, **options)
     kind = SparseClassifierCV if is_class else SparseRegressorCV
     criterion = args.criterion or "cv"
-    folds = None
-    if args.cv is not None or criterion in BY_FOLDS:
-        splitter = StratifiedKFold if is_class else KFold
-        folds = splitter(args.cv or FOLDS, shuffle=True, random_state=args.seed)
+    by_folds = args.cv is not None or criterion in BY_FOLDS
+    folds = folds_of(args.cv or FOLDS, design.target.task, args.seed) if by_folds else None
     return kind(args.sparsity, criterion=criterion, cv=folds, **options)
 
 

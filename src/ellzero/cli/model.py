@@ -30,13 +30,19 @@ class Model:
         """The columns of a file that the model needs."""
         return list(dict.fromkeys(term.column for term in self.terms))
 
+    @property
+    def _width(self) -> int:
+        return max(len(self.terms), 1)  # scikit-learn wants a column
+
     def estimator(self) -> Any:
         """The fitted estimator of these coefficients, so that its predictions are the same."""
         made = SparseRegressor() if self.task == "regression" else SparseClassifier()
-        made.n_features_in_ = len(self.terms)
-        made.coef_, made.intercept_ = self.coefficients, self.intercept
+        made.n_features_in_ = self._width
+        made.coef_ = np.zeros((len(self.intercept), self._width))
+        made.coef_[:, : len(self.terms)] = self.coefficients
+        made.intercept_ = self.intercept
         if self.task == "regression":
-            made.coef_, made.intercept_ = self.coefficients[0], self.intercept[0]
+            made.coef_, made.intercept_ = made.coef_[0], self.intercept[0]
         else:
             made.classes_ = np.array(self.classes, dtype=_class_type(self.classes))
         return made
@@ -47,7 +53,7 @@ class Model:
         entries = {c.name: _entries(table, c, faults) for c in self.columns}
         if faults:
             raise ValueError("the data do not fit the model: " + "; ".join(faults))
-        X = np.empty((table.n_rows, len(self.terms)), order="F")
+        X = np.zeros((table.n_rows, self._width), order="F")
         for j, term in enumerate(self.terms):
             column = entries[term.column.name]
             X[:, j] = column if term.level is None else column == term.level

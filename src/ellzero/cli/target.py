@@ -61,10 +61,10 @@ def _values(column: Any) -> NDArray[Any]:
 
 def _guess(is_text: bool, distinct: int) -> tuple[str, str]:
     if is_text:
-        return "classification", f"the target is text, of {counted(distinct, 'different word')}"
+        return "classification", f"is text, of {counted(distinct, 'different word')}"
     if distinct == 2:
-        return "classification", "the target has two values"
-    return "regression", f"the target has {distinct} different numbers"
+        return "classification", "has two values"
+    return "regression", f"has {counted(distinct, 'different number')}"
 
 
 def _whole(values: NDArray[Any]) -> NDArray[Any]:

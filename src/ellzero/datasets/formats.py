@@ -119,7 +119,10 @@ def _arff(stream: IO[bytes], part: Part) -> Any:
 def arff_frame(stream: IO[bytes]) -> Any:
     from scipy.io import arff
 
-    data, _ = arff.loadarff(io.StringIO(stream.read().decode("utf-8")))
+    try:
+        data, _ = arff.loadarff(io.StringIO(stream.read().decode("utf-8")))
+    except StopIteration:
+        raise ValueError("it ends before its @data") from None
     columns = {name: data[name] for name in data.dtype.names}
     for name, column in columns.items():
         if column.dtype.kind == "S":

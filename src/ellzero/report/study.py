@@ -37,6 +37,7 @@ def study(
     sample_weight: Any = None,
     forced: Any = None,
     alpha: float | None = None,
+    effort: float | None = None,
     n_stand_ins: int = 3,
     feature_names: Any = None,
     target: str | None = None,
@@ -56,6 +57,7 @@ def study(
     cv : the folds, as for `SparseRegressorCV`; None means no cross-validation
     forced : names or indices of features that are in every model and do not count
     alpha : the ridge, as for `SparseRegressor`
+    effort : of the first method, if it is "auto"; as for `path`
     n_stand_ins : how many replacements to name for every chosen feature
     feature_names : names of the columns, where X is an array
     target, title : what the report calls y, and itself
@@ -80,6 +82,7 @@ def study(
         alpha=alpha,
         random_state=random_state,
         n_jobs=n_jobs,
+        options=None if effort is None else {"effort": effort},
     )
     if target is None and isinstance(getattr(y, "name", None), str):
         target = y.name
@@ -93,7 +96,7 @@ def study(
         raise ValueError("callback: ended the search before a model of any size was found.")
     losses = {first: _losses(solved, found)}
     for method in others:
-        rival = replace(problem, method=method)
+        rival = replace(problem, method=method, search={})
         losses[method] = _losses(_refitted(rival.solve(X, y, weight, found, callback)), found)
     models = _Models(model, problem, solved, X, y, weight, n_stand_ins).described()
     used = sorted({j for entry in models for j in _features_of(entry)})
