@@ -17,8 +17,8 @@ from ellzero.cli.target import Target, target_of
 from ellzero.datasets.formats import pandas
 from ellzero.datasets.preprocessing import Preprocessing
 
-WIDE = 500
-"""With more 0/1 columns than this the matrix is sparse."""
+WIDE, MANY = 500, 50_000_000
+"""With more 0/1 columns, or more entries in them, the matrix is sparse."""
 
 FEW_WORDS = 20
 MISSING = ("error", "drop", "impute")
@@ -219,7 +219,7 @@ def _matrix(features: Table, fills: dict[str, float | str]) -> tuple[Any, list[T
     if len(features.frame.columns):
         words = features.frame.select_dtypes("category")
         n_levels = sum(column.nunique() for _, column in words.items())
-        wide = n_levels > WIDE or features.matrix is not None
+        wide = n_levels > WIDE or n_levels * features.n_rows > MANY or features.matrix is not None
         encoder = Preprocessing(absent=(), ones=False, unit_norm=False, sparse_output=wide)
         X = encoder.fit_transform(features.frame)
         for name in features.frame.columns:
