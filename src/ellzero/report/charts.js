@@ -35,7 +35,7 @@ function valueAxis(values, bottom, top, mayBend) {
   const bend = bends ? Math.log : (v) => v;
   const margin = 0.06 * (bend(high) - bend(low)) || Math.abs(high) * 0.1 || 1;
   const [a, b] = [bend(low) - margin, bend(high) + margin];
-  const ticks = bends ? powersOf(Math.exp(a), Math.exp(b)) : stepsOf(a, b, 5);
+  const ticks = bends ? powersOf(Math.exp(a), Math.exp(b)) : stepsOf(a, b, 6);
   return { at: (v) => bottom - ((bend(v) - a) / (b - a)) * (bottom - top), ticks };
 }
 

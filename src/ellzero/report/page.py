@@ -12,7 +12,7 @@ from typing import Any
 
 from ellzero.report.study import SCHEMA, VERSION
 
-SCRIPTS = ("words.js", "csv.js", "charts.js", "report.js")
+SCRIPTS = ("words.js", "csv.js", "charts.js", "tables.js", "figures.js", "report.js")
 """Joined to one script, in this order."""
 
 NEEDED = ("task", "n_rows", "n_features", "features", "methods", "sizes", "losses", "models")

@@ -54,110 +54,8 @@ function drawControl() {
 function drawSummary() {
   at("summary").replaceChildren(
     ...sentences(study, here).map((parts) => element("p", {}, ...parts)));
-}
-
-// Features in one model and not in the other.
-function difference(model, other) {
-  return model.chosen.map((row) => row.feature).filter((j) => !has(other, j));
-}
-
-function movesTo(k) {
-  if (k === 0) return { entered: study.models[0].chosen.map((row) => row.feature), left: [] };
-  const [before, now] = [study.models[k - 1], study.models[k]];
-  return { entered: difference(now, before), left: difference(before, now) };
-}
-
-function moveNodes({ entered, left }) {
-  const nodes = (members, sign, kind) => members.map((j) =>
-    element("span", { class: kind }, `${sign}\u2009`, named(nameOf(j))));
-  const all = [...nodes(entered, "+", "entered"), ...nodes(left, "−", "left")];
-  return all.length ? listed(all) : ["no change"];
-}
-
-function drawChanges() {
-  const before = here ? [`Compared with ${counted(sizes[here - 1], "feature")}: `] : ["Starts with "];
-  at("changes").replaceChildren(...before, ...moveNodes(movesTo(here)));
-}
-
-function headRow(labels) {
-  const cells = labels.map(([label, kind]) =>
-    element("th", { scope: "col", role: "columnheader", class: kind || "" }, label));
-  return element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...cells));
-}
-
-function bodyCell(label, kind, ...children) {
-  return element("td", { role: "cell", class: kind, "data-label": label }, ...children);
-}
-
-function coefficientHeads() {
-  return several ? study.classes.map((c) => shortened(c, 16)) : ["coefficient"];
-}
-
-function drawFeatures() {
-  const model = study.models[here];
-  const largest = Math.max(...[...model.chosen, ...model.forced].map((r) => Math.abs(effect(r))), 0);
-  const body = element("tbody", { role: "rowgroup" });
-  const cost = (row) => row.loss_without;
-  for (const row of [...model.chosen].sort((a, b) => cost(b) - cost(a))) {
-    body.append(chosenRow(model, row, largest));
-  }
-  for (const row of model.forced) body.append(plainRow(nameOf(row.feature), "forced", row, largest));
-  body.append(plainRow("intercept", "", { coefficients: model.intercept }, 0));
-  const heads = coefficientHeads().map((label) => [label, "number"]);
-  const labels = [["feature"], ...heads, ["effect"], ["without it", "number"], ["stand-ins"]];
-  at("features").replaceChildren(headRow(labels), body);
-}
-
-function startOfRow(first, row, largest) {
-  const numbers = row.coefficients.map((value, k) =>
-    bodyCell(coefficientHeads()[k], "number", number(value, 5)));
-  const bar = row.feature === undefined ? [] : [effectBar(effect(row), largest)];
-  const name = element("th", { scope: "row", role: "rowheader" }, ...first);
-  return element("tr", { role: "row" }, name, ...numbers, bodyCell("effect", "effect", ...bar));
-}
-
-function chosenRow(model, row, largest) {
-  const button = element("button", { type: "button", class: "feature",
-    "aria-pressed": String(pressed === row.feature) }, named(nameOf(row.feature)));
-  button.addEventListener("click", () => {
-    pressed = marked = pressed === row.feature ? null : row.feature;
-    for (const other of at("features").querySelectorAll(".feature")) {
-      other.setAttribute("aria-pressed", String(other === button && pressed !== null));
-    }
-    drawPaths();
-  });
-  const entry = startOfRow([button], row, largest);
-  entry.append(bodyCell("without it", "number", change(row.loss_without, model.loss)));
-  entry.append(bodyCell("stand-ins", "stand-ins", ...row.stand_ins.map((o) => standIn(model, o))));
-  entry.addEventListener("pointerenter", () => mark(row.feature));
-  entry.addEventListener("pointerleave", () => mark(pressed));
-  return entry;
-}
-
-function plainRow(name, kind, row, largest) {
-  const first = kind ? [named(name), ` (${kind})`] : [name];
-  const entry = startOfRow(first, row, largest);
-  entry.append(bodyCell("", "none"), bodyCell("", "none"));
-  return entry;
-}
-
-function standIn(model, other) {
-  const details = [change(other.loss, model.loss)];
-  if (other.correlation !== null) details.push(`r ${number(other.correlation, 2)}`);
-  return element("div", {}, named(nameOf(other.feature)),
-    element("span", { class: "quiet" }, ` ${details.join(", ")}`));
-}
-
-function effectBar(value, largest) {
-  const half = largest ? (50 * Math.abs(value)) / largest : 0;
-  const svg = shape("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img",
-    "aria-label": `${number(value, 3)} per standard deviation` });
-  const x = several ? 0 : value < 0 ? 50 - half : 50;
-  const width = several ? 2 * half : half;
-  svg.append(shape("rect", { class: "bar", x, width, y: 1, height: 10 }));
-  if (!several) svg.append(shape("line", { class: "zero", x1: 50, x2: 50, y1: 0, y2: 12 }));
-  svg.append(shape("title", {}, `${number(value, 4)} per standard deviation`));
-  return svg;
+  const { certified, explanation } = study.models[here];
+  at("ending").textContent = explanation && !certified ? `How the search ended: ${explanation}.` : "";
 }
 
 function mark(feature) {
@@ -171,71 +69,6 @@ function drawCharts() {
   if (study.cv) drawCv();
   drawPaths();
 }
-
-const boundOf = (model) => (model.lower_bound ?? (model.certified === true ? model.loss : null));
-
-function drawLoss() {
-  const bounded = study.models.some((model) => Number.isFinite(model.lower_bound));
-  const bounds = bounded ? study.models.map(boundOf) : [];
-  const curves = study.methods.map((method) => study.losses[method]);
-  const values = [...curves.flat(), ...bounds].filter((v) => Number.isFinite(v));
-  const rivals = study.methods.slice(1);
-  const plot = chart(at("loss"), { sizes, values, here, pick: go, bends: true, label: "loss",
-    title: "Loss against the number of features", right: rivals.length ? 70 : 16 });
-  if (bounded) band(plot, sizes, bounds, study.models.map((model) => model.loss), "band");
-  rivals.forEach((method, k) => line(plot, sizes, study.losses[method], `rival dash-${k % 4}`));
-  line(plot, sizes, study.losses[study.methods[0]], "main");
-  if (rivals.length) {
-    endLabels(plot, study.methods.flatMap((method, k) => {
-      const known = study.losses[method].filter((v) => v !== null);
-      const y = plot.y(known[known.length - 1]);
-      return known.length ? [{ y, name: method, kind: k ? "" : "main" }] : [];
-    }), 9);
-  }
-  const model = study.models[here];
-  dot(plot, model.s, model.loss, `${counted(model.s, "feature")}: loss ${number(model.loss, 6)}`);
-}
-
-function drawCv() {
-  const { error, standard_error: se } = study.cv;
-  const [low, high] = [error.map((e, k) => e - se[k]), error.map((e, k) => e + se[k])];
-  const plot = chart(at("cv"), { sizes, values: [...low, ...high], here, pick: go,
-    label: errorName(study), title: `Cross-validated ${errorName(study)}` });
-  band(plot, sizes, low, high, "band");
-  const best = sizes.indexOf(study.cv.best);
-  const level = plot.y(high[best]);
-  plot.svg.append(shape("line", { class: "rule", x1: plot.x(sizes[0]), x2: plot.edge, y1: level,
-    y2: level }));
-  line(plot, sizes, error, "main");
-  dot(plot, sizes[here], error[here], `${number(error[here], 5)} ± ${number(se[here], 2)}`);
-}
-
-function drawPaths() {
-  const lines = new Map();
-  study.models.forEach((model, k) => {
-    for (const row of model.chosen) {
-      if (!lines.has(row.feature)) lines.set(row.feature, sizes.map(() => null));
-      lines.get(row.feature)[k] = effect(row);
-    }
-  });
-  const values = [...lines.values()].flat().filter((v) => v !== null);
-  const narrow = at("paths").clientWidth < 520;
-  const plot = chart(at("paths"), { sizes, values: [...values, 0], here, pick: go, height: 340,
-    label: "effect per standard deviation", right: narrow ? 84 : 170,
-    title: "Effects of the features against the number of features" });
-  const model = study.models[here];
-  const last = study.models[sizes.length - 1];
-  const kind = (j) => (j === marked ? "main" : has(model, j) ? "in" : "out");
-  const drawn = [...lines.keys()].sort((a, b) => rank(kind(a)) - rank(kind(b)));
-  for (const j of drawn) line(plot, sizes, lines.get(j), `path ${kind(j)}`);
-  const ends = last.chosen
-    .sort((a, b) => rank(kind(b.feature)) - rank(kind(a.feature)) ||
-      Math.abs(effect(b)) - Math.abs(effect(a)))
-    .map((row) => ({ y: plot.y(effect(row)), name: nameOf(row.feature), kind: kind(row.feature) }));
-  endLabels(plot, ends, narrow ? 11 : 24);
-}
-
-const rank = (kind) => ["out", "in", "main"].indexOf(kind);
 
 function drawOnce() {
   const target = study.target ? [named(study.target), " from "] : [];
@@ -279,26 +112,6 @@ function drawPicks() {
     button.addEventListener("click", () => go(sizes.indexOf(s)));
     at("picks").append(button);
   }
-}
-
-function drawSizes() {
-  const body = element("tbody", { role: "rowgroup" });
-  study.models.forEach((model, k) => {
-    const button = element("button", { type: "button", class: "feature",
-      "aria-label": `Show ${counted(model.s, "feature")}` }, String(model.s));
-    button.addEventListener("click", () => go(k));
-    const error = study.cv ? [bodyCell("cross-validated", "number", number(study.cv.error[k]))] : [];
-    body.append(element("tr", { role: "row" },
-      element("th", { scope: "row", role: "rowheader" }, button),
-      bodyCell("loss", "number", number(model.loss, 6)),
-      bodyCell("explained", "number", model.explained === null ? "–" : share(model.explained)),
-      ...error,
-      bodyCell("entered and left", "moves", ...moveNodes(movesTo(k))),
-      bodyCell("how the search ended", "quiet", model.explanation || "")));
-  });
-  const error = study.cv ? [["cross-validated", "number"]] : [];
-  at("sizes").replaceChildren(headRow([["s"], ["loss", "number"], ["explained", "number"], ...error,
-    ["entered and left"], ["how the search ended"]]), body);
 }
 
 function listen() {

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellzero.core import Iterate, Objective, Support, magnitudes, smallest, swapped
-from ellzero.objectives.design import Design
+from ellzero.core import Iterate, Matrix, Objective, Support, smallest, swapped
+from ellzero.objectives.statistics import Statistics
 
 
 class StandIn(NamedTuple):
@@ -38,29 +38,10 @@ def stand_ins(f: Objective, x: Iterate, count: int) -> list[list[StandIn]]:
     return found
 
 
-class Correlations:
-    """Correlations of pairs of columns, each computed once."""
-
-    def __init__(self, X: Any, weight: Any):
-        self.design, self.weight = Design(X), weight
-        self._known: dict[tuple[int, int], float] = {}
-
-    def __call__(self, i: int, j: int) -> float | None:
-        """None where a column is constant."""
-        pair = min(i, j), max(i, j)
-        if pair not in self._known:
-            self._known[pair] = self._computed(np.array(pair))
-        known = self._known[pair]
-        return known if np.isfinite(known) else None
-
-    def _computed(self, pair: Support) -> float:
-        columns = self.design.columns(pair).copy()
-        columns -= np.average(columns, axis=0, weights=self.weight)
-        norms = magnitudes((columns if self.weight is None else self._weighted(columns)).T)
-        if not norms.all():
-            return np.nan
-        a, b = (columns / norms).T
-        return float(a @ (b if self.weight is None else self.weight * b))
-
-    def _weighted(self, columns: Any) -> Any:
-        return np.sqrt(self.weight)[:, None] * columns
+def correlations(X: Any, weight: Any, members: Support) -> Matrix:
+    """Correlations of some columns of X; NaN where a column is constant."""
+    stats = Statistics.from_arrays(X[:, members], np.zeros(X.shape[0]), weight)
+    squares = stats.xx.diagonal()
+    constant = squares <= 1e-20 * stats.weight * stats.mean**2
+    norms = np.sqrt(np.where(constant, np.nan, squares))
+    return stats.xx / norms / norms[:, None]

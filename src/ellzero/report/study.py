@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from ellzero import __version__
 from ellzero.checks import check_count
-from ellzero.core import Iterate, Solution, Status
+from ellzero.core import Iterate, Solution, Vector
 from ellzero.estimators import SparseClassifierCV, SparseRegressorCV, information_criteria
-from ellzero.estimators.base import linear_predictor
-from ellzero.estimators.criteria import bare_loss
 from ellzero.estimators.cv import described
 from ellzero.estimators.problem import Problem, Solved, deviations
 from ellzero.estimators.validation import check_forced, names_of
-from ellzero.report.stand_ins import Correlations, StandIn, stand_ins
+from ellzero.report.models import Models
 from ellzero.selection import Path
 
 SCHEMA, VERSION = "ellzero.study", 1
@@ -75,6 +73,8 @@ def study(
     """
     first, *others = _check_methods(methods)
     check_count("n_stand_ins", n_stand_ins, 0)
+    if target is None and isinstance(getattr(y, "name", None), str):
+        target = y.name
     model = _estimator(task)(
         method=first,
         criterion="1se",
@@ -84,8 +84,6 @@ def study(
         n_jobs=n_jobs,
         options=None if effort is None else {"effort": effort},
     )
-    if target is None and isinstance(getattr(y, "name", None), str):
-        target = y.name
     X, y, weight = model._check_training_data(X, y, sample_weight)
     names = _check_names(feature_names, names_of(model), X.shape[1])
     model.forced = check_forced(() if forced is None else forced, names, X.shape[1])
@@ -98,9 +96,7 @@ def study(
     for method in others:
         rival = replace(problem, method=method, search={})
         losses[method] = _losses(_refitted(rival.solve(X, y, weight, found, callback)), found)
-    models = _Models(model, problem, solved, X, y, weight, n_stand_ins).described()
-    used = sorted({j for entry in models for j in _features_of(entry)})
-    spread = deviations(X, weight)
+    models = Models(model, problem, solved, X, y, weight, n_stand_ins).described()
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -112,13 +108,7 @@ def study(
         "n_rows": int(X.shape[0]),
         "n_features": int(X.shape[1]),
         "n_forced": len(problem.forced),
-        "features": {
-            str(j): {
-                "name": f"x{j}" if names is None else str(names[j]),
-                "deviation": float(spread[j]),
-            }
-            for j in used
-        },
+        "features": _features(models, names, deviations(X, weight)),
         "methods": [first, *others],
         "sizes": found,
         "losses": losses,
@@ -157,7 +147,7 @@ def _check_names(given: Any, own: Any, n_features: int) -> NDArray[Any] | None:
 
 
 def _refitted(solved: Solved) -> Solved:
-    """The same supports with the best coefficients on them: LASSO's and IHT's are not."""
+    """The same supports with the best coefficients on them: those of IHT need not be."""
 
     def refit(found: Solution) -> Solution:
         model = solved.f.complete(solved.f.minimize(found.support))
@@ -192,67 +182,14 @@ def _cross_validation(
     }
 
 
-def _features_of(entry: dict[str, Any]) -> Iterable[int]:
-    for row in entry["chosen"] + entry["forced"]:
-        yield row["feature"]
-        yield from (other["feature"] for other in row.get("stand_ins", ()))
-
-
-class _Models:
-    """What is told of the model of every size."""
-
-    def __init__(
-        self, model: Any, problem: Problem, solved: Solved, X: Any, y: Any, weight: Any, count: int
-    ):
-        self.model, self.forced, self.solved = model, problem.forced, solved
-        self.X, self.y, self.weight, self.count = X, y, weight, count
-        self.correlation = Correlations(X, weight)
-        bare = problem.objective(X[:, :1], y, sample_weight=weight, fit_intercept=True)
-        self.null = bare.minimize([]).value
-
-    def described(self) -> list[dict[str, Any]]:
-        return [self._entry(s, found) for s, found in self.solved.path.items()]
-
-    def _entry(self, s: int, found: Solution) -> dict[str, Any]:
-        f = self.solved.f
-        x = f.minimize(found.support)
-        without = f.removal_values(x.support, x)
-        replacements = stand_ins(f, x, self.count)
-        return {
-            "s": s,
-            "loss": float(found.value),
-            "status": found.status.name,
-            "explanation": str(found.status),
-            "certified": found.status is Status.OPTIMAL,
-            "intercept": np.atleast_1d(found.intercept).tolist(),
-            **self._fit(found, bare_loss(f, self.solved.searched[s])),
-            "chosen": [
-                {
-                    "feature": j,
-                    "coefficients": np.atleast_1d(found.x[j]).tolist(),
-                    "loss_without": float(loss),
-                    "stand_ins": [self._stand_in(j, other) for other in others],
-                }
-                for j, loss, others in zip(x.support.tolist(), without, replacements, strict=True)
-            ],
-            "forced": [
-                {"feature": j, "coefficients": np.atleast_1d(found.x[j]).tolist()}
-                for j in self.forced.tolist()
-            ],
+def _features(models: list[dict[str, Any]], names: Any, spread: Vector) -> dict[str, Any]:
+    """By index, the features that the models name: of many thousands these are few."""
+    rows = [row for model in models for row in model["chosen"] + model["forced"]]
+    others = [other for row in rows for other in row.get("stand_ins", ())]
+    return {
+        str(j): {
+            "name": f"x{j}" if names is None else str(names[j]),
+            "deviation": float(spread[j]),
         }
-
-    def _stand_in(self, j: int, other: StandIn) -> dict[str, Any]:
-        i, loss = other
-        return {"feature": i, "loss": float(loss), "correlation": self.correlation(i, j)}
-
-    def _fit(self, found: Solution, loss: float) -> dict[str, float | None]:
-        """How well the model fits, in terms that do not depend on the number of rows."""
-        explained = 1 - loss / self.null if self.null > 0 else None
-        self.model._set_model(found, np.float64)
-        if hasattr(self.model, "classes_"):
-            eta = linear_predictor(self.X, self.model.coef_, self.model.intercept_)
-            guess = eta[:, 0] > 0 if eta.shape[1] == 1 else eta.argmax(axis=1)
-            right = float(np.average(guess == self.y, weights=self.weight))
-            return {"explained": explained, "accuracy": right}
-        error = float(np.sqrt(2 * max(loss, 0.0) / self.solved.f.total_weight))
-        return {"explained": explained, "rmse": error}
+        for j in sorted({entry["feature"] for entry in rows + others})
+    }

@@ -7,22 +7,24 @@ const ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "s
 
 const minus = (text) => text.replace(/-/g, "−");
 
-function number(value, digits = 4) {
+function number(value, digits = 4, least = 1) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) {
     return minus(value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e"));
   }
-  return minus(value.toLocaleString("en-GB", { maximumSignificantDigits: digits }));
+  return minus(value.toLocaleString("en-GB", { minimumSignificantDigits: least,
+    maximumSignificantDigits: digits }));
 }
 
-const share = (value) => `${number(100 * value, 3)} %`;
+const share = (value) => `${number(100 * value, 3, value < 1 ? 3 : 1)}\u00a0%`;
 
 // A difference relative to a loss, with its sign.
 function change(to, from) {
   const relative = (to - from) / (Math.abs(from) || 1);
-  if (Math.abs(relative) < 5e-7) return "±0 %";
-  return (relative > 0 ? "+" : "") + number(100 * relative, Math.abs(relative) < 0.1 ? 2 : 3) + " %";
+  if (Math.abs(relative) < 5e-7) return "±0\u00a0%";
+  const digits = Math.abs(relative) < 0.1 ? 2 : 3;
+  return `${relative > 0 ? "+" : ""}${number(100 * relative, digits, 2)}\u00a0%`;
 }
 
 const ordinal = (n) => ORDINALS[n] || `${n}${{ 1: "st", 2: "nd", 3: "rd" }[n % 10] || "th"}`;
@@ -98,26 +100,31 @@ function ofNextSize(study, k) {
 }
 
 function ofProof(model) {
-  if (model.certified === true) {
-    return [`This is proven best: no other ${counted(model.s, "feature")} give a lower loss.`];
-  }
+  const proof = proofOf(model);
+  if (!proof) return [];
+  if (proof !== "best") return [`This is ${proof} of the best possible ${model.s}-feature model.`];
+  const others = model.s === 1 ? "feature gives" : `${model.s} features give`;
+  return [`This is proven best: no other ${others} a lower loss.`];
+}
+
+// How close to the best possible model of its size this one is known to be, if anything is.
+function proofOf(model) {
+  if (model.certified === true) return "best";
   const bound = model.lower_bound;
-  if (!(bound > 0)) return [];
-  const gap = Math.max(model.loss - bound, 0) / bound;
-  return [`This is within ${share(gap)} of the best possible ${model.s}-feature model.`];
+  return bound > 0 ? `within ${share(Math.max(model.loss - bound, 0) / bound)}` : "";
 }
 
 function ofChoice(study, k) {
   const cv = study.cv;
   if (!cv) {
     const bic = study.criteria && study.criteria.bic;
-    return bic ? [`The Bayesian information criterion (BIC) picks s = ${bic}.`] : [];
+    return bic ? [`The Bayesian information criterion (BIC) picks s\u00a0=\u00a0${bic}.`] : [];
   }
   const here = `${number(cv.error[k])} ± ${number(cv.standard_error[k], 2)}`;
   return [
     `Over ${counted(cv.n_folds, "fold")} the ${errorName(study)} is ${here} at this size. ` +
-      `The one-standard-error rule picks s = ${cv.one_standard_error}; ` +
-      `the error is lowest at s = ${cv.best}.`,
+      `The one-standard-error rule picks s\u00a0=\u00a0${cv.one_standard_error}; ` +
+      `the error is lowest at s\u00a0=\u00a0${cv.best}.`,
   ];
 }
 

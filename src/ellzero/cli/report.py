@@ -1,0 +1,50 @@
+"""`ellzero report`: a page to read from the results of `ellzero path`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ellzero.files import write_text
+from ellzero.report import render
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="make one HTML page of saved results",
+        description="Make one HTML page of saved results. The page loads nothing: it can be "
+        "mailed, archived and read without a network.",
+    )
+    parser.add_argument("results", type=Path, metavar="RESULTS.json", help="a saved study")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PAGE.html",
+        help="where to write the page; by default beside the results, with the ending .html",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    output = args.output or args.results.with_suffix(".html")
+    if output.resolve() == args.results.resolve():
+        raise ValueError(f"{output}: is the file of the results; name another with -o.")
+    study = _read(args.results)
+    try:
+        page = render(study)
+    except ValueError as error:
+        raise ValueError(f"{args.results}: {error}") from error
+    write_text(output, page)
+    sys.stdout.write(f"{output}\n")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON as `ellzero path` saves it ({error}).") from error
