@@ -168,6 +168,15 @@ def test_an_npz_file_must_hold_what_it_says(tmp_path, capsys):
         assert reason in fails(capsys, "fit", path, "-s", 1)
 
 
+def test_a_sparse_npz_file_with_indices_out_of_bounds(tmp_path, capsys):
+    path = tmp_path / "data.npz"
+    parts = {"data": np.ones(3), "indices": [0, 10**6, 1], "indptr": [0, 1, 2, 3], "shape": (3, 2)}
+    np.savez(path, y=np.arange(3.0), format=b"csr", **parts)
+    message = fails(capsys, "fit", path, "-s", 1)
+    assert message.startswith(f"{path}: cannot be read as npz: ")
+    assert "ind" in message
+
+
 def test_a_separator_of_its_own(tmp_path, rng, capsys):
     path = tmp_path / "data.csv"
     mixed(rng).to_csv(path, index=False, sep=";")

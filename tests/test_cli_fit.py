@@ -56,6 +56,16 @@ def test_libsvm_and_npz_know_their_target(tmp_path, rng, capsys):
         assert fitted(capsys, data, "-s", 2)["target"] == target
 
 
+def test_libsvm_files_that_count_from_zero(tmp_path, rng, capsys):
+    X, y = numbers(rng)
+    data = tmp_path / "data.libsvm"
+    lines = (" ".join(f"{j}:{value}" for j, value in enumerate(row)) for row in X.tolist())
+    data.write_text("".join(f"{t} {line}\n" for t, line in zip(y, lines, strict=True)))
+    document = fitted(capsys, data, "-s", 2)
+    assert document["fit"]["candidates"] == 6
+    assert [term["column"] for term in document["terms"]] == ["f1", "f4"]
+
+
 def test_a_libsvm_file_may_end_before_the_features_of_the_model(tmp_path, rng, capsys):
     X, y = numbers(rng)
     data = write("libsvm", tmp_path, X, y, [])

@@ -245,8 +245,9 @@ def _npz(path: Path) -> Table:
         arrays = dict(file)
     names = arrays.pop("feature_names", None)
     if "indptr" in arrays:
-        X = sparse.load_npz(path).tocsc()
-        X.check_format(full_check=True)
+        X = sparse.load_npz(path)
+        X.check_format(full_check=True)  # an index out of bounds would be followed
+        X = X.tocsc()
         arrays = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
     elif "X" in arrays:
         X = arrays.pop("X")
