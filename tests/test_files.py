@@ -11,9 +11,14 @@ from ellzero.files import check_writable, replacing, write_text
 def test_what_is_not_finished_leaves_nothing(fault, tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("before")
-    with pytest.raises(fault), replacing(path) as unfinished:
-        unfinished.write_text("half")
-        raise fault
+
+    def write():
+        with replacing(path) as unfinished:
+            unfinished.write_text("half")
+            raise fault
+
+    with pytest.raises(fault):
+        write()
     assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
     assert path.read_text() == "before"
 
