@@ -37,7 +37,7 @@ bench-quick: bench-environments
 
 clean:
 	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist demo.png
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The demo needs little; tests also need JAX and pandas, so they install on their own stamp.
 .venv/.demo: pyproject.toml | $(BIN)/pip

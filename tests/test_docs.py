@@ -13,9 +13,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-@pytest.mark.parametrize("page", ["tutorial.md"])
+@pytest.mark.parametrize("page", ["tutorial.md", "report.md"])
 def test_examples(page):
-    pytest.importorskip("pandas", reason="the tutorial reads frames")
+    pytest.importorskip("pandas", reason="the pages read frames")
     flags = doctest.NORMALIZE_WHITESPACE
     failed, tried = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=flags)
     assert tried > 0

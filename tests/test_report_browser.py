@@ -362,3 +362,20 @@ def test_one_size_without_folds_makes_a_page(page, diabetes):
     assert page.size() == 3
     assert not page.find("#validation").is_displayed()
     assert not page.find("#fewer").is_enabled()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((7, 8), "An eighth would"),
+        ((12, 13), "A 13th would"),
+        ((21, 22), "A 22nd would"),
+        ((3, 9), "Going to 9 would"),
+    ],
+)
+def test_next_size_in_words(page, diabetes, sizes, words):
+    two = copy.deepcopy(diabetes)
+    models = [{**model, "s": s} for model, s in zip(diabetes["models"], sizes, strict=False)]
+    two.update(cv=None, criteria=None, sizes=sizes, models=models)
+    two["losses"] = {method: losses[:2] for method, losses in two["losses"].items()}
+    assert f"{words} lower the loss by" in page.show(two).text("#summary")

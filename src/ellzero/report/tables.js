@@ -87,7 +87,7 @@ function plainRow(name, kind, row, largest) {
 
 function standIn(model, other) {
   const details = [change(other.loss, model.loss)];
-  if (other.correlation !== null) details.push(`r\u00a0${number(other.correlation, 2)}`);
+  if (other.correlation !== null) details.push(`r\u00a0${correlation(other.correlation)}`);
   return element("div", {}, named(nameOf(other.feature)),
     element("span", { class: "quiet" }, ` ${details.join(", ")}`));
 }

@@ -19,6 +19,9 @@ function number(value, digits = 4, least = 1) {
 
 const share = (value) => `${number(100 * value, 3, value < 1 ? 3 : 1)}\u00a0%`;
 
+// Two digits, three where two would make it look like 1.
+const correlation = (r) => minus(r.toFixed(Math.abs(r) > 0.99 ? 3 : 2));
+
 // A difference relative to a loss, with its sign.
 function change(to, from) {
   const relative = (to - from) / (Math.abs(from) || 1);
@@ -27,8 +30,9 @@ function change(to, from) {
   return `${relative > 0 ? "+" : ""}${number(100 * relative, digits, 2)}\u00a0%`;
 }
 
-const ordinal = (n) => ORDINALS[n] || `${n}${{ 1: "st", 2: "nd", 3: "rd" }[n % 10] || "th"}`;
-const article = (word) => (/^(8|11|18|e)/.test(word) ? "An" : "A");
+const ending = (n) => (n % 100 > 10 && n % 100 < 14 ? "th" : { 1: "st", 2: "nd", 3: "rd" }[n % 10]);
+const ordinal = (n) => ORDINALS[n] || `${n}${ending(n) || "th"}`;
+const article = (word) => (/^(e|8|18th)/.test(word) ? "An" : "A");
 const counted = (n, noun) => `${number(n, 9)} ${noun}${n === 1 ? "" : "s"}`;
 
 function visible(name) {
