@@ -14,7 +14,7 @@ help:
 	@sed -n '1s/^# //p' Makefile
 
 demo: .venv/.demo
-	$(BIN)/python examples/demo.py
+	$(BIN)/ellzero demo --picture demo.png
 
 # One BLAS thread per pytest worker, or they fight over the cores.
 test: .venv/.dev

@@ -169,3 +169,17 @@ def test_weights_that_are_wrong():
 
 
 FOLDS = [(np.setdiff1d(np.arange(30), test), test) for test in np.array_split(np.arange(30), 5)]
+
+
+@pytest.mark.parametrize("estimator", SINGLE + CHOOSING)
+def test_options_go_to_the_search(estimator):
+    seen = []
+    estimator(2, options={"callback": seen.append, "effort": 0}).fit(X, Y)
+    assert {len(x.support) for x in seen} >= {1, 2}
+    assert message(estimator(2, options={"effort": -1}), X, Y).startswith("effort: expected")
+    assert message(estimator(2, options=[1]), X, Y, error=TypeError) == (
+        "options: expected a dict such as {'effort': 2}, got [1]."
+    )
+    assert message(estimator(2, method="omp", options={"effort": 1}), X, Y, error=TypeError) == (
+        "omp: no option 'effort'; there are ['callback', 'max_iter']."
+    )

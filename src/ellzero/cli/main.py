@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 import ellzero
+from ellzero.cli.console import note, warnings_as_notes
 
 # Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
-COMMANDS: tuple[str, ...] = ("report",)
+COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "demo")
 
 FAILED, INTERRUPTED = 1, 130  # argparse itself leaves with 2 for a wrong command line
 
@@ -27,13 +30,24 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 after an error, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × gets \xd7
+            stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(arguments)
     try:
-        args.run(args)
-    except (ValueError, OSError, ImportError) as error:
-        sys.stderr.write(f"ellzero: error: {error}\n")
+        with warnings_as_notes():
+            args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        note(str(error), "error")
+        return FAILED
+    except MemoryError:
+        note("there is not enough memory for this.", "error")
         return FAILED
     except KeyboardInterrupt:
-        sys.stderr.write("ellzero: interrupted\n")
+        note("interrupted")
         return INTERRUPTED
     return 0

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ellzero.files import write_text
 from ellzero.report import render
 
 
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
         page = render(study)
     except ValueError as error:
         raise ValueError(f"{args.results}: {error}") from error
-    output.write_text(page, encoding="utf-8")
+    write_text(output, page)
     sys.stdout.write(f"{output}\n")
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import time
 import urllib.error
 import urllib.request
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from ellzero.datasets.progress import progress
+from ellzero.files import replacing
 
 T = TypeVar("T")
 
@@ -24,18 +22,6 @@ TIMEOUT = 30.0  # seconds without a byte
 SLOWEST = 1024.0  # bytes per second; below it, after TIMEOUT, an attempt is given up
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place if the block ends well, else goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 def download(url: str, path: Path, check: Callable[[Path], T], sha256: str = "") -> T:
     """Puts the file of a URL at `path` once its length, its sha256 and its content are right.
 
@@ -43,6 +29,7 @@ def download(url: str, path: Path, check: Callable[[Path], T], sha256: str = "")
     returns is returned. Faults that may pass are tried again, ATTEMPTS times in all. The last one
     is raised: an OSError or, for wrong content, a ValueError.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE * 2 ** (attempt - 1))
@@ -84,8 +71,6 @@ def _receive(url: str, path: Path, label: str, sha256: str) -> None:
                 seconds = time.monotonic() - start
                 if seconds > TIMEOUT and received < SLOWEST * seconds:
                     raise TimeoutError(f"only {received} bytes in {seconds:.0f} s")
-        file.flush()
-        os.fsync(file.fileno())
     if expected is not None and received != expected:
         raise ConnectionError(f"{received} of {expected} bytes came")
     if sha256 and digest.hexdigest() != sha256:

@@ -113,9 +113,16 @@ def _text(stream: IO[bytes], part: Part) -> Any:
 
 
 def _arff(stream: IO[bytes], part: Part) -> Any:
+    return arff_frame(stream)
+
+
+def arff_frame(stream: IO[bytes]) -> Any:
     from scipy.io import arff
 
-    data, _ = arff.loadarff(io.StringIO(stream.read().decode("utf-8")))
+    try:
+        data, _ = arff.loadarff(io.StringIO(stream.read().decode("utf-8")))
+    except StopIteration:
+        raise ValueError("it ends before its @data") from None
     columns = {name: data[name] for name in data.dtype.names}
     for name, column in columns.items():
         if column.dtype.kind == "S":

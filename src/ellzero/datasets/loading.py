@@ -16,6 +16,7 @@ from ellzero.datasets import fetch
 from ellzero.datasets.formats import checked, pandas, read
 from ellzero.datasets.preprocessing import Preprocessing
 from ellzero.datasets.registry import ENTRIES, NAMES, Entry, Part, Source, Task
+from ellzero.files import replacing
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,8 @@ def _fetch_openml(part: Part, entry: Entry, folder: Path) -> tuple[Any, Path]:
     whole = bunch.data.assign(target=bunch.target)
     frame = checked(whole, part, entry)
     path = folder / f"{entry.name.replace('-', '_')}.csv"
-    with fetch.replacing(path) as unfinished:
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as unfinished:
         frame.to_csv(unfinished, index=False)
     return frame, path
 

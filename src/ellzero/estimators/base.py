@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem, check_alpha, check_limit
+from ellzero.estimators.problem import Problem, check_alpha
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
     check_data,
     check_forced,
     check_numeric,
+    check_search,
     check_size,
     names_of,
 )
@@ -49,6 +50,7 @@ class SparseEstimator(BaseEstimator):
         alpha: float | None = None,
         max_iter: int | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
     ):
         self.sparsity = sparsity
         self.method = method
@@ -58,6 +60,7 @@ class SparseEstimator(BaseEstimator):
         self.alpha = alpha
         self.max_iter = max_iter
         self.random_state = random_state
+        self.options = options
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select features of X and fit the model on them.
@@ -102,8 +105,8 @@ class SparseEstimator(BaseEstimator):
             standardize=self.standardize,
             forced=check_forced(self.forced, names_of(self), n_features),
             alpha=check_alpha(self.alpha, objective),
-            max_iter=check_limit(self.max_iter),
             seed=seed_of(self.random_state),
+            search=check_search(self.options, self.max_iter),
         )
 
     @property

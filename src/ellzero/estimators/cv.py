@@ -50,6 +50,7 @@ class ChoosesSparsity(SparseEstimator):
         alpha: float | None = None,
         max_iter: int | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ):
         super().__init__(
@@ -61,6 +62,7 @@ class ChoosesSparsity(SparseEstimator):
             alpha=alpha,
             max_iter=max_iter,
             random_state=random_state,
+            options=options,
         )
         self.criterion = criterion
         self.cv = cv
@@ -162,7 +164,7 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
         two in `cv_results_`; None means that X has them all but for the forced ones.
     n_jobs : int, default=None
         Folds that are fitted at the same time; results do not depend on it.
-    method, fit_intercept, standardize, forced, alpha, max_iter, random_state
+    method, fit_intercept, standardize, forced, alpha, max_iter, random_state, options
         As for `SparseRegressor`.
 
     Attributes

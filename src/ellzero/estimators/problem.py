@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ellzero.checks import check_count, check_number
+from ellzero.checks import check_number
 from ellzero.core import Iterate, Objective, Solution, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
@@ -56,8 +56,8 @@ class Problem:
     standardize: bool
     forced: Support
     alpha: float
-    max_iter: int | None
     seed: Any
+    search: dict[str, Any]
 
     def solve(
         self, X: Any, y: Any, weight: Any, sizes: Iterable[int], callback: Any = None
@@ -105,12 +105,11 @@ class Problem:
         }
 
     def _path(self, f: Objective, sizes: Iterable[int], callback: Any = None) -> Path:
-        options = {"random_state": self.seed} if self.method in RANDOMISED else {}
-        if self.max_iter is not None:
-            options["max_iter"] = self.max_iter
+        seed = {"random_state": self.seed} if self.method in RANDOMISED else {}
+        options = {**seed, "callback": callback, **self.search}
         with warnings.catch_warnings():  # only the size that is used deserves a warning
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return path(f, sizes, self.method, callback=callback, **options)
+            return path(f, sizes, self.method, **options)
 
 
 def class_objective(n_classes: int) -> Callable[..., Objective]:
@@ -124,12 +123,6 @@ def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
     if alpha != 0:
         check_number("alpha", alpha, above=0)
     return float(alpha)
-
-
-def check_limit(max_iter: Any) -> int | None:
-    if max_iter is not None:
-        check_count("max_iter", max_iter, 1)
-    return max_iter
 
 
 def deviations(X: Any, weight: Vector | None) -> Vector:

@@ -45,6 +45,9 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
         method its own limit; all but "iht", which stops after 10 000, then run to their end.
     random_state : int, RandomState, Generator or None, default=0
         Seeds the methods that draw random numbers, "auto" and "arht". None draws afresh.
+    options : dict, default=None
+        What else `path` takes for the method: ``{"effort": 4}`` searches longer, a "callback" sees
+        every step. Folds get the same.
 
     Attributes
     ----------

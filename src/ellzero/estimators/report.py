@@ -13,7 +13,6 @@ from ellzero.core import Solution, Support
 from ellzero.selection import Path
 
 LONGEST = 30
-"""Features listed before the rest is only counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +27,8 @@ class Report:
     coef: NDArray[Any]
     intercept: NDArray[Any]
     classes: list[Any]
+    longest: int = LONGEST
+    """Features listed before the rest is only counted."""
 
     def __repr__(self) -> str:
         rows = [("", *self._labels), *self._rows()]
@@ -65,10 +66,10 @@ class Report:
     def _rows(self) -> Iterator[tuple[str, ...]]:
         chosen = [(j, "") for j in self.solution.support.tolist()]
         members = chosen + [(j, " (forced)") for j in self.forced.tolist()]
-        for j, kind in members[:LONGEST]:
+        for j, kind in members[: self.longest]:
             yield f"{self.names[j]}{kind}", *(f"{c:.6g}" for c in self.coef[:, j])
-        if len(members) > LONGEST:
-            yield f"... and {len(members) - LONGEST} more", *("" for _ in self.coef)
+        if len(members) > self.longest:
+            yield f"... and {len(members) - self.longest} more", *("" for _ in self.coef)
         yield "intercept", *(f"{a:.6g}" for a in self.intercept)
 
     def _remarks(self) -> Iterator[str]:

@@ -27,7 +27,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
 
     Parameters
     ----------
-    sparsity, method, fit_intercept, standardize, forced, alpha, max_iter, random_state
+    sparsity, method, fit_intercept, standardize, forced, alpha, max_iter, random_state, options
         As for `SparseRegressor`.
     loss : {"squared_error", "log_loss"}, default="squared_error"
         "squared_error" where y holds numbers, "log_loss" where it holds classes.
@@ -56,6 +56,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
         alpha: float | None = None,
         max_iter: int | None = None,
         random_state: Any = 0,
+        options: dict[str, Any] | None = None,
     ):
         super().__init__(
             sparsity,
@@ -66,6 +67,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
             alpha=alpha,
             max_iter=max_iter,
             random_state=random_state,
+            options=options,
         )
         self.loss = loss
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.checks import as_support
+from ellzero.checks import as_support, check_count
 from ellzero.core import Support
 
 try:
@@ -123,6 +123,19 @@ def _index(name: str, names: NDArray[Any] | None) -> int:
 
 def _some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+
+
+def check_search(options: Any, max_iter: Any) -> dict[str, Any]:
+    """What a user adds to the call of `path`, which itself checks the keywords."""
+    limit = {}
+    if max_iter is not None:
+        check_count("max_iter", max_iter, 1)
+        limit = {"max_iter": max_iter}
+    if options is None:
+        return limit
+    if not isinstance(options, dict) or not all(isinstance(key, str) for key in options):
+        raise TypeError(f"options: expected a dict such as {{'effort': 2}}, got {options!r}.")
+    return {**limit, **options}
 
 
 def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:

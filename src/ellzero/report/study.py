@@ -35,6 +35,7 @@ def study(
     sample_weight: Any = None,
     forced: Any = None,
     alpha: float | None = None,
+    effort: float | None = None,
     n_stand_ins: int = 3,
     feature_names: Any = None,
     target: str | None = None,
@@ -54,6 +55,7 @@ def study(
     cv : the folds, as for `SparseRegressorCV`; None means no cross-validation
     forced : names or indices of features that are in every model and do not count
     alpha : the ridge, as for `SparseRegressor`
+    effort : of the first method, if it is "auto"; as for `path`
     n_stand_ins : how many replacements to name for every chosen feature
     feature_names : names of the columns, where X is an array
     target, title : what the report calls y, and itself
@@ -74,7 +76,13 @@ def study(
     if target is None and isinstance(getattr(y, "name", None), str):
         target = y.name
     model = _estimator(task)(
-        method=first, criterion="1se", cv=cv, alpha=alpha, random_state=random_state, n_jobs=n_jobs
+        method=first,
+        criterion="1se",
+        cv=cv,
+        alpha=alpha,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        options=None if effort is None else {"effort": effort},
     )
     X, y, weight = model._check_training_data(X, y, sample_weight)
     names = _check_names(feature_names, names_of(model), X.shape[1])
@@ -86,7 +94,7 @@ def study(
         raise ValueError("callback: ended the search before a model of any size was found.")
     losses = {first: _losses(solved, found)}
     for method in others:
-        rival = replace(problem, method=method)
+        rival = replace(problem, method=method, search={})
         losses[method] = _losses(_refitted(rival.solve(X, y, weight, found, callback)), found)
     models = Models(model, problem, solved, X, y, weight, n_stand_ins).described()
     return {

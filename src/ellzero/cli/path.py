@@ -1,0 +1,137 @@
+"""`ellzero path DATA --target Y --max 40`: the best model of every size, and results to keep."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ellzero.cli.arguments import (
+    METHODS,
+    add_data_options,
+    add_folds,
+    add_search_options,
+    check_effort,
+    folds_of,
+    read_design,
+)
+from ellzero.cli.console import document, note, searching, shown, write
+from ellzero.cli.design import Design
+from ellzero.files import check_writable, write_text
+from ellzero.report import study
+
+LARGEST = 10
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "path",
+        help="the best models of all sizes",
+        description="Find the best model of every size up to a largest, and say what enters and "
+        "leaves. `ellzero report` makes a page of the results that --out writes.",
+    )
+    add_data_options(parser)
+    parser.add_argument(
+        "--max",
+        type=int,
+        default=LARGEST,
+        metavar="S",
+        help=f"the largest size ({LARGEST})",
+    )
+    add_folds(parser, "the error on rows not seen, by cross-validation with K folds")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=METHODS,
+        default=["auto"],
+        metavar="METHOD",
+        help=f"the first gives the models, the loss of others is compared: {', '.join(METHODS)}",
+    )
+    add_search_options(parser)
+    parser.add_argument("--out", type=Path, metavar="RESULTS", help="the file to write results to")
+    parser.add_argument("--json", action="store_true", help="print the results' file instead")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    check_effort(args.effort, args.methods[0])
+    if args.out is not None:
+        check_writable(args.out)
+    design = read_design(args)
+    sizes = range(1, _largest(args.max, design) + 1)
+    with searching("searching") as callback:
+        found = study(
+            design.X,
+            design.target.values,
+            sizes=sizes,
+            task=design.target.task,
+            methods=args.methods,
+            cv=None if args.cv is None else folds_of(args.cv, design.target.task, args.seed),
+            sample_weight=design.weight,
+            forced=design.forced,
+            alpha=args.alpha,
+            effort=args.effort,
+            feature_names=[term.label for term in design.terms],
+            target=design.target.name,
+            random_state=args.seed,
+            callback=callback,
+        )
+    text = document(found)
+    if args.out is not None:
+        write_text(args.out, text)
+        note(f"the results are in {args.out}; `ellzero report` makes a page of them")
+    write(text if args.json else "\n".join(in_words(found, design)))
+
+
+def _largest(largest: int, design: Design) -> int:
+    if largest < 1:
+        raise ValueError(f"--max: expected at least 1, got {largest}.")
+    free = len(design.terms) - len(design.forced)
+    if not free:
+        raise ValueError("--forced: all features are forced, so there is none to select.")
+    if largest > free:
+        note(f"the sizes end at {free}, the number of features")
+    return min(largest, free)
+
+
+def in_words(found: dict[str, Any], design: Design) -> Iterator[str]:
+    """The study for people."""
+    forced = f" and {found['n_forced']} forced" if found["n_forced"] else ""
+    free = found["n_features"] - found["n_forced"]
+    yield f"{found['task']} of {shown(found['target'])} on {design.rows}: {free} features{forced}"
+    head, rows = _columns(found)
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row, moves in zip([head, *rows], ["came (+) and went (−)", *_moves(found)], strict=True):
+        yield "  ".join([*map(str.rjust, row, widths), moves])
+    if found["cv"] is not None:
+        best, careful = found["cv"]["best"], found["cv"]["one_standard_error"]
+        yield (
+            f"the folds are best with {best}; {careful} is the smallest within one standard error"
+        )
+
+
+def _columns(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The head of the table, and a row for every size."""
+    first, *others = found["methods"]
+    head = ["s", "loss", *others, "explained"] + (["fold error"] if found["cv"] else [])
+    rows = []
+    for k, model in enumerate(found["models"]):
+        losses = [found["losses"][method][k] for method in (first, *others)]
+        explained = model["explained"]
+        row = [str(model["s"]), *("" if loss is None else f"{loss:.6g}" for loss in losses)]
+        row.append("" if explained is None else f"{explained:.1%}")
+        if found["cv"]:
+            row.append(f"{found['cv']['error'][k]:.6g}")
+        rows.append(row)
+    return head, rows
+
+
+def _moves(found: dict[str, Any]) -> Iterator[str]:
+    """What every size has that the one before has not, and the other way round."""
+    before: set[int] = set()
+    for model in found["models"]:
+        now = {row["feature"] for row in model["chosen"]}
+        moves = [("+", j) for j in sorted(now - before)] + [("−", j) for j in sorted(before - now)]
+        yield " ".join(f"{sign}{shown(found['features'][str(j)]['name'])}" for sign, j in moves)
+        before = now

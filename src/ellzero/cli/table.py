@@ -1,0 +1,277 @@
+"""Reading a file of any format into named columns."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from ellzero.cli.console import counted, listed
+from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas, unpacked
+from ellzero.datasets.progress import progress
+
+SUFFIXES = {
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "libsvm": (".libsvm", ".svmlight", ".svm"),
+    "npz": (".npz",),
+    "arff": (".arff",),
+}
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+MATRIX_TARGETS = {"libsvm": "target", "npz": "y"}
+"""The target of formats that have one of their own."""
+
+SAVED_BY_SCIPY = ("data", "indices", "indptr", "shape", "format", "_is_array")
+
+MISSING_WORDS = ("?",)
+"""Besides those that pandas knows: nothing, NA, N/A, NaN, null, None and their like."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of equal length: those of a frame, then those of a sparse matrix."""
+
+    frame: Any
+    matrix: Any = None
+    matrix_names: tuple[str, ...] = ()
+    more_zeros: bool = False
+    """Whether columns beyond those named are there and zero, as in LIBSVM's format."""
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.frame)
+
+    @property
+    def columns(self) -> list[str]:
+        return [*self.frame.columns, *self.matrix_names]
+
+    def column(self, name: str) -> Any:
+        if name in self.frame.columns:
+            return self.frame[name]
+        if name in self.matrix_names:
+            j = self.matrix_names.index(name)
+            return pandas().Series(self.matrix[:, [j]].toarray().ravel(), name=name)
+        return pandas().Series(np.zeros(self.n_rows), name=name)
+
+    def has(self, name: str) -> bool:
+        beyond = self.more_zeros and name.startswith("f") and name[1:].isdecimal()
+        return name in self.frame.columns or name in self.matrix_names or beyond
+
+    def without(self, names: Collection[str]) -> Table:
+        kept = [j for j, name in enumerate(self.matrix_names) if name not in names]
+        return Table(
+            self.frame[[name for name in self.frame.columns if name not in names]],
+            self.matrix if len(kept) == len(self.matrix_names) else self.matrix[:, kept],
+            tuple(self.matrix_names[j] for j in kept),
+            self.more_zeros,
+        )
+
+    def rows(self, keep: Any) -> Table:
+        if keep.all():
+            return self
+        matrix = None if self.matrix is None else self.matrix.tocsr()[keep].tocsc()
+        frame = self.frame[keep].reset_index(drop=True)
+        return Table(frame, matrix, self.matrix_names, self.more_zeros)
+
+
+def format_of(path: Path) -> str:
+    """By the ending of the name; `.csv.gz` is a CSV file."""
+    name = path.name.lower()
+    for packing in (*OPENERS, "zip"):
+        name = name.removesuffix(f".{packing}")
+    for kind, suffixes in SUFFIXES.items():
+        if name.endswith(suffixes):
+            return kind
+    raise ValueError(
+        f"{path}: the ending of the name does not say what it is; name one with --format: "
+        f"{', '.join(SUFFIXES)}."
+    )
+
+
+def read(
+    path: Path,
+    kind: str | None = None,
+    separator: str | None = None,
+    words: Collection[str] = (),
+) -> Table:
+    """The table in a file.
+
+    kind : the format, if the name of the file does not say it
+    separator : of the columns of a text file; a comma for CSV
+    words : columns of a text file whose entries are words, also if they look like numbers
+    """
+    pandas()
+    kind = kind or format_of(path)
+    if separator is not None and kind not in SEPARATORS:
+        raise ValueError(f"--separator: a {kind} file has none.")
+    try:
+        if kind in SEPARATORS:
+            return Table(_text(path, separator or SEPARATORS[kind], words))
+        return READERS[kind](path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: is not UTF-8 text: {error.reason}.") from error
+    except (*UNREADABLE, Warning) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not about the content
+            raise
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path}: cannot be read as {kind}: {reason}") from error
+
+
+# text
+
+
+def _text(path: Path, separator: str, words: Collection[str]) -> Any:
+    names = _text_header(path, separator)
+    with _opened(path) as stream, warnings.catch_warnings():
+        warnings.simplefilter("error")  # rows longer than the header only warn
+        return pandas().read_csv(
+            stream,
+            sep=separator,
+            header=0,
+            names=names,
+            index_col=False,
+            dtype={name: str for name in names if name in words},
+            na_values=list(MISSING_WORDS),
+            skipinitialspace=True,
+            low_memory=False,
+            encoding="utf-8-sig",
+        )
+
+
+def _text_header(path: Path, separator: str) -> list[str]:
+    with _opened(path, told=False) as stream:
+        first = pandas().read_csv(
+            stream,
+            sep=separator,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+        )
+    names = [str(name).strip() for name in first.iloc[0]]
+    _check_names(names)
+    return names
+
+
+def _check_names(names: Collection[str]) -> None:
+    seen: set[str] = set()
+    twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if twice:
+        raise ValueError(f"more than one column is called {listed(dict.fromkeys(twice))}")
+    if "" in seen:
+        raise ValueError(f"column {list(names).index('') + 1} has no name in the first line")
+
+
+@contextmanager
+def _opened(path: Path, told: bool = True) -> Iterator[IO[bytes]]:
+    """The unpacked content; a bar shows how far it is read, if somebody is looking."""
+    with path.open("rb") as file:
+        if not told or sys.stderr is None or not sys.stderr.isatty():
+            yield from _content(file, path)
+            return
+        with progress(f"reading {path.name!a}", path.stat().st_size) as advance:
+            yield from _content(io.BufferedReader(_Told(file, advance)), path)
+
+
+def _content(file: Any, path: Path) -> Iterator[IO[bytes]]:
+    inside = unpacked(file, path.name.lower())
+    _, stream = next(inside)
+    yield stream
+    for name, _ in inside:
+        raise ValueError(f"there is more than one file in it, such as {name!a}")
+
+
+class _Told(io.RawIOBase):
+    """A file that tells how many bytes were read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]):
+        self._file, self._advance = file, advance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        self._advance(n)
+        return n
+
+
+# other formats
+
+
+def _parquet(path: Path) -> Table:
+    frame = pandas().read_parquet(path).reset_index(drop=True)
+    frame.columns = [str(name) for name in frame.columns]
+    _check_names(frame.columns)
+    return Table(frame)
+
+
+def _arff(path: Path) -> Table:
+    with _opened(path) as stream:
+        frame = arff_frame(stream)
+    text = frame.select_dtypes(exclude="number").columns
+    missing = frame[text].isin(MISSING_WORDS)
+    frame[text] = frame[text].mask(missing)
+    return Table(frame)
+
+
+def _libsvm(path: Path) -> Table:
+    """Feature j of the file is called fj, whether the file counts from 0 or from 1."""
+    from sklearn.datasets import load_svmlight_file
+
+    with _opened(path) as stream:
+        X, y = load_svmlight_file(stream, zero_based=True)
+    X = X.tocsc()
+    first = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    names = tuple(f"f{j}" for j in range(first, X.shape[1]))
+    frame = pandas().DataFrame({MATRIX_TARGETS["libsvm"]: y})
+    return Table(frame, X[:, first:], names, more_zeros=True)
+
+
+def _npz(path: Path) -> Table:
+    """`X` (or the arrays of a sparse matrix as SciPy saves it), and columns of their own."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    names = arrays.pop("feature_names", None)
+    if "indptr" in arrays:
+        X = sparse.load_npz(path)
+        X.check_format(full_check=True)  # an index out of bounds would be followed
+        X = X.tocsc()
+        arrays = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
+    elif "X" in arrays:
+        X = arrays.pop("X")
+    else:
+        raise ValueError("there is no array 'X' in it")
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(f"'X' must be a matrix of numbers; its shape is {X.shape}, of {X.dtype}")
+    names = [f"f{j}" for j in range(X.shape[1])] if names is None else [str(n) for n in names]
+    if len(names) != X.shape[1]:
+        raise ValueError(f"there are {counted(X.shape[1], 'column')} and {len(names)} names")
+    for name, array in arrays.items():
+        if array.shape != X.shape[:1]:
+            raise ValueError(f"{name!a} must have one entry for each of the {X.shape[0]} rows of X")
+    _check_names([*arrays, *names])
+    own = pandas().DataFrame(arrays, index=range(X.shape[0]))
+    if sparse.issparse(X):
+        return Table(own, X, tuple(names))
+    frame = pandas().DataFrame(X, columns=names)
+    return Table(pandas().concat([own, frame], axis=1))
+
+
+READERS: dict[str, Callable[[Path], Table]] = {
+    "parquet": _parquet,
+    "arff": _arff,
+    "libsvm": _libsvm,
+    "npz": _npz,
+}

@@ -1,0 +1,77 @@
+"""Small tables for the tests of the command line, in every format it reads."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from ellzero.cli.main import main
+
+
+def numbers(rng, m=60, n=6):
+    """y depends on x1 and x4 alone."""
+    X = rng.standard_normal((m, n)).round(6)
+    y = (3 * X[:, 1] - 2 * X[:, 4] + 0.1 * rng.standard_normal(m) + 5).round(6)
+    return X, y
+
+
+def mixed(rng, m=80):
+    """Numbers and words; the target depends on one of each."""
+    colour = rng.choice(["red", "green", "blue"], m)
+    X = rng.standard_normal((m, 3)).round(6)
+    y = 10 * (colour == "red") + X[:, 0] + 0.01 * rng.standard_normal(m)
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "colour": colour, "y": y})
+
+
+def _csv(path, X, y, names, **options):
+    pd.DataFrame(X, columns=names).assign(y=y).to_csv(path, index=False, **options)
+
+
+def write(kind, folder, X, y, names):
+    """A file of that kind and the name of its target there."""
+    path = folder / f"data.{kind}"
+    if kind in ("csv", "csv.gz", "csv.bz2", "csv.xz", "csv.zip"):
+        _csv(path, X, y, names)
+    elif kind in ("tsv", "tsv.gz"):
+        _csv(path, X, y, names, sep="\t")
+    elif kind == "parquet":
+        pd.DataFrame(X, columns=names).assign(y=y).to_parquet(path)
+    elif kind in ("libsvm", "svm.gz"):
+        content = io.BytesIO()
+        dump_svmlight_file(X, y, content, zero_based=False)
+        packed = gzip.compress(content.getvalue()) if kind == "svm.gz" else content.getvalue()
+        path.write_bytes(packed)
+    elif kind == "npz":
+        np.savez(path, X=X, y=y, feature_names=np.array(names))
+    elif kind == "sparse.npz":
+        A = sparse.csr_matrix(X)
+        parts = {"data": A.data, "indices": A.indices, "indptr": A.indptr, "shape": A.shape}
+        np.savez(path, y=y, feature_names=np.array(names), format=b"csr", **parts)
+    elif kind == "arff":
+        head = "".join(f"@attribute {name} numeric\n" for name in [*names, "y"])
+        lines = "\n".join(",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist())
+        path.write_text(f"@relation r\n{head}@data\n{lines}\n")
+    return path
+
+
+def run(capsys, *arguments):
+    """Exit code, stdout and stderr of a command."""
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def fails(capsys, *arguments):
+    """The one line that a failing command writes."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 1
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[-1].startswith("ellzero: error: ")
+    assert not any("error" in line for line in lines[:-1])
+    return lines[-1].removeprefix("ellzero: error: ")
