@@ -10,7 +10,7 @@ from importlib import import_module
 import ellzero
 
 # Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("reproduce",)
 
 FAILED, INTERRUPTED = 1, 130  # argparse itself leaves with 2 for a wrong command line
 
