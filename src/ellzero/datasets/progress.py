@@ -18,7 +18,13 @@ def progress(
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+        )
         from rich.progress import TimeRemainingColumn as TimeLeft
     except ImportError:
         yield lambda n: None

@@ -27,9 +27,7 @@ def draw(panels: Sequence[tuple[str, str, Losses]], file: Path) -> list[Path]:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "the figures need matplotlib: pip install 'ellzero[plot]'."
-        ) from None
+        raise ImportError("the figures need matplotlib: pip install 'ellzero[plot]'.") from None
     with mpl.rc_context({"svg.hashsalt": "ellzero", "font.size": 10}):
         figure = Figure(figsize=(7.5, 4.2 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), squeeze=False)[:, 0]

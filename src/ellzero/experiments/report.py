@@ -124,7 +124,7 @@ def _dataset(name: str, results: Sequence[Result]) -> list[str]:
     sizes = sorted({r.sparsity for r in results})
     rows = [[s, *(_loss(losses[m].get(s)) for m in methods)] for s in sizes]
     lines += _markdown(["s", *methods], rows)
-    minutes = sum({(r.method.split()[0], r.seconds) : r.seconds for r in results}.values()) / 60
+    minutes = sum({(r.method.split()[0], r.seconds): r.seconds for r in results}.values()) / 60
     lines += ["", f"{minutes:.1f} minutes of computing."]
     unbounded = sorted({(r.method, r.sparsity) for r in results if r.status == "NO_MINIMISER"})
     if unbounded:

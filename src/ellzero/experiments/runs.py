@@ -118,9 +118,7 @@ def _solutions(
         yield method, s, found.value, found
 
 
-def complete(
-    file: Path, work: Sequence[Job], n_jobs: int, advance: Callable[[int], None]
-) -> None:
+def complete(file: Path, work: Sequence[Job], n_jobs: int, advance: Callable[[int], None]) -> None:
     """Do the jobs, in `n_jobs` processes, and save what each makes when it is done."""
     with _mapped(n_jobs) as run:
         for job, results in run(work):
