@@ -35,7 +35,8 @@ ALLOWED = {
         "estimators",
     ),
     "datasets/": ("datasets",),
-    "cli/": ("ellzero", "estimators", "datasets", "cli"),
+    "experiments/": ("ellzero", "threads", "datasets", "experiments"),
+    "cli/": ("ellzero", "estimators", "datasets", "experiments", "cli"),
     "__main__.py": ("cli",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
 }

@@ -15,8 +15,8 @@ def add_parser(commands: Any) -> None:
     command = commands.add_parser(
         "reproduce",
         help="the paper's experiments: loss against sparsity",
-        description="Loss against sparsity on the paper's data sets for LASSO, OMP, OMPR, ELS, ARHT "
-        "and ellzero's own search. A run that was stopped goes on where it was.",
+        description="Loss against sparsity on the paper's data sets for LASSO, OMP, OMPR, ELS, "
+        "ARHT and ellzero's own search. A run that was stopped goes on where it was.",
     )
     command.add_argument(
         "figures", nargs="*", metavar="FIGURE", help=f"{', '.join(FIGURES)} (default: all)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ellzero.experiments.figures import REFITTED
 
@@ -94,7 +95,7 @@ def _oscillates(losses: Losses) -> tuple[str, str]:
     els, arht, ompr = (losses[method] for method in ("ELS", "ARHT", "OMPR"))
     apart = [s for s in shared(losses, ("ELS", "ARHT", "OMPR")) if not not_above(ompr[s], els[s])]
     sides = ["ELS" if 2 * arht[s] < els[s] + ompr[s] else "OMPR" for s in apart]
-    changes = sum(a != b for a, b in zip(sides, sides[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(sides))
     near = f"nearer to ELS at {sides.count('ELS')}, to OMPR at {sides.count('OMPR')}"
     numbers = f"of {len(apart)} sparsities with ELS below OMPR: {near}; {changes} changes of side"
     return ("yes" if changes >= 2 else "no"), numbers

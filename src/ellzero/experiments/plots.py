@@ -18,6 +18,9 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
     "ARHT": {"color": "tab:purple", "marker": "D"},
     "ellzero": {"color": "black", "linestyle": "--", "marker": "x"},
 }
+WIDE = 20
+"""Losses with a larger ratio get a logarithmic axis, on which the better ones can be told apart."""
+
 LOSS = {"regression": "loss  ½‖Ax − b‖²", "binary": "logistic loss"}
 
 
@@ -46,6 +49,9 @@ def _panel(axis: Any, losses: Losses) -> None:
         if points:
             style = {"markersize": 4.5, "linewidth": 1.3, "fillstyle": "none", **STYLES[method]}
             axis.plot(*zip(*points, strict=True), label=method, **style)
+    drawn = [loss for curve in losses.values() for loss in curve.values()]
+    if min(drawn) > 0 and max(drawn) > WIDE * min(drawn):
+        axis.set_yscale("log")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)

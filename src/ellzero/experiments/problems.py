@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ import ellzero as lz
 from ellzero.datasets import Preprocessing, load, locate
 from ellzero.experiments.figures import METHODS, Settings
 
-Folder = str | os.PathLike[str] | None
+Folder = str | Path | None
 
 
 class Problem:
@@ -34,12 +33,12 @@ class Problem:
         self.features = preprocessing.get_feature_names_out()
         objective = lz.Logistic if data.task == "binary" else lz.LeastSquares
         self.f: lz.Objective = objective(A, b, forced=[A.shape[1] - 1])
-        self.sparsities = [s for s in settings.sparsities(name) if s <= A.shape[1]]
+        self.largest = settings.sparsities(name)[-1]
 
     @cached_property
     def greedy(self) -> tuple[lz.Iterate, ...]:
         """What OMP has after 0, 1, 2, ... features: the start of every local search."""
-        return lz.omp(self.f, self.sparsities[-1] - 1).trace
+        return lz.omp(self.f, self.largest - 1).trace
 
     @cached_property
     def lower(self) -> float:

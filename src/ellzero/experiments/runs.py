@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -68,10 +68,9 @@ def compute(job: Job) -> list[Result]:
     with blas_threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
         problem = _problem(job.dataset, job.settings, job.data_home)
-        sparsities = [s for s in job.sparsities if s in problem.sparsities]
-        start = perf_counter()
-        found = list(_solutions(problem, job.method, sparsities))
-        seconds = perf_counter() - start
+        start = process_time()
+        found = list(_solutions(problem, job.method, job.sparsities))
+        seconds = process_time() - start
     return [
         Result(
             dataset=job.dataset,
@@ -100,7 +99,7 @@ def _solutions(
     f, options = problem.f, METHODS[method]
     if method in TOGETHER:
         name = "omp" if method == "OMP" else "auto"
-        path = lz.path(f, [s - 1 for s in sparsities], name, **options) if sparsities else {}
+        path = lz.path(f, [s - 1 for s in sparsities], name, **options)
         for k, found in path.items():
             yield method, k + 1, found.value, found
         return
@@ -120,10 +119,13 @@ def _solutions(
 
 def complete(file: Path, work: Sequence[Job], n_jobs: int, advance: Callable[[int], None]) -> None:
     """Do the jobs, in `n_jobs` processes, and save what each makes when it is done."""
-    with _mapped(n_jobs) as run:
-        for job, results in run(work):
-            store.append(file, results)
-            advance(job.cost)
+    try:
+        with _mapped(n_jobs) as run:
+            for job, results in run(work):
+                store.append(file, results)
+                advance(job.cost)
+    finally:
+        _problem.cache_clear()  # the files may be others next time
 
 
 @contextmanager

@@ -14,7 +14,7 @@ class Result:
     """The loss of one method on one data set at one sparsity.
 
     `fingerprint` stands for all that the loss depends on: data, rows, preprocessing, options.
-    `seconds` is the time of the run behind it, whatever share of that run it is.
+    `seconds` is the processor time of the run behind it, which may have made other results too.
     """
 
     dataset: str
