@@ -323,3 +323,10 @@ def test_observations_need_their_methods():
     apart = {"ELS": {2: 1.0}, "OMP": {3: 1.0}, "OMPR": {2: 1.0, 3: 1.0}}
     (verdict,) = verdicts(apart)
     assert verdict.verdict == "no result"
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow", "matplotlib"])
+def test_missing_packages_are_named_before_the_work(package, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["reproduce", "--no-download", "--data-home", str(tmp_path)]) == 1
+    assert f"need {package}: pip install 'ellzero[data,plot]'" in capsys.readouterr().err

@@ -26,11 +26,9 @@ LOSS = {"regression": "loss  ½‖Ax − b‖²", "binary": "logistic loss"}
 
 def draw(panels: Sequence[tuple[str, str, Losses]], file: Path) -> list[Path]:
     """Draw (title, task, losses) of each data set; saves `file` as .png and .svg."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("the figures need matplotlib: pip install 'ellzero[plot]'.") from None
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context({"svg.hashsalt": "ellzero", "font.size": 10}):
         figure = Figure(figsize=(7.5, 4.2 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), squeeze=False)[:, 0]

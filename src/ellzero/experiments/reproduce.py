@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from ellzero.datasets.progress import progress
@@ -47,6 +48,7 @@ def reproduce(
         None of the data sets can be had.
     """
     wanted = chosen(figures, datasets)
+    _check_packages()
     work, skipped = _work(wanted, settings, data_home, download)
     if not work:
         reasons = "\n".join(skipped.values())
@@ -58,6 +60,17 @@ def reproduce(
     with progress("computing", sum(job.cost for job in missing), "jobs") as advance:
         complete(file, missing, n_jobs, advance)
     return Outcome(_written(out, file, work, wanted, skipped, settings), skipped)
+
+
+def _check_packages() -> None:
+    """Before the work, not after it."""
+    for package in ("pandas", "pyarrow", "matplotlib"):
+        try:
+            import_module(package)
+        except ImportError:
+            raise ImportError(
+                f"the experiments need {package}: pip install 'ellzero[data,plot]'"
+            ) from None
 
 
 def _work(
