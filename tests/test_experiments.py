@@ -1,5 +1,6 @@
 """The experiments: right losses, nothing lost when killed, a report that tells the truth."""
 
+import io
 import os
 import re
 import signal
@@ -220,6 +221,20 @@ def test_the_command(slices, tmp_path, capsys):
     els = frame[(frame["method"] == "ELS")].sort_values("sparsity")
     for s, loss in zip(els["sparsity"], els["loss"], strict=True):
         assert re.search(rf"^\| {s} \|.* {re.escape(f'{loss:.7g}')} \|", report, re.MULTILINE)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_on_a_terminal(small, tmp_path, monkeypatch):
+    pytest.importorskip("rich", reason="the bar needs rich")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    run(tmp_path / "out", small, datasets=["cal_housing"])
+    assert "computing" in terminal.getvalue()
+    assert "100%" in terminal.getvalue()
 
 
 # what cannot be had

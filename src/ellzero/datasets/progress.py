@@ -31,6 +31,9 @@ def progress(
         return
     done = DownloadColumn() if unit == "bytes" else TaskProgressColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeLeft())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    average = 30 if unit == "bytes" else 3600  # seconds; jobs come in one by one
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=average
+    ) as bar:
         task = bar.add_task(label, total=total)
         yield lambda n: bar.advance(task, n)
