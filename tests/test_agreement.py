@@ -390,3 +390,15 @@ def test_float32_is_used_as_it_is():
         a = lz.exchange(LeastSquares(kind(narrow), p.y), 3)
         assert a.x.dtype == np.float64
         assert_same_solution(a, lz.exchange(LeastSquares(narrow.astype(float), p.y), 3))
+
+
+def test_lasso_of_long_sparse_data_needs_no_matrix_of_rows_by_rows():
+    rng = np.random.default_rng(0)
+    X = sparse.random(3000, 150, 0.05, "csc", random_state=0)  # wide enough for a lazy Gram matrix
+    y = (X @ rng.standard_normal(150) + 0.3 * rng.standard_normal(3000) > 0).astype(float)
+    f = lz.Logistic(X, y, fit_intercept=True)
+    A, t = f.quadratic_model(f.minimize([])).least_squares_form(np.arange(150))
+    assert len(A) == len(t) <= 150
+    ours, dense = lz.lasso(f, 4), lz.lasso(lz.Logistic(X.toarray(), y, fit_intercept=True), 4)
+    assert ours.support.tolist() == dense.support.tolist()
+    assert_allclose(ours.trace[-2].value, dense.trace[-2].value, rtol=1e-8)

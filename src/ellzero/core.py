@@ -287,8 +287,8 @@ class Objective(ABC):
         """A number below which f never goes: its minimum, where that can be had."""
         return self.minimize(self.choosable).value
 
-    def least_squares_form(self) -> tuple[NDArray[np.float64], Vector]:
-        """A matrix A and vector t with f(x) = ½‖Ax − t‖² + constant, if f is quadratic."""
+    def least_squares_form(self, S: Support) -> tuple[NDArray[np.float64], Vector]:
+        """A, t with f(x) = ½‖Ax_S − t‖² + constant for x that is zero outside S; f is quadratic."""
         raise NotImplementedError
 
     def quadratic_model(self, x: Iterate) -> Objective | None:

@@ -11,8 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from ellzero.checks import check_number
-from ellzero.core import Objective, Status, magnitudes
+from ellzero.core import Objective, Status, Support, magnitudes
 from ellzero.driver import Steps, solver
+
+CLOSE = 0.8
 
 Solve = Callable[[float, np.ndarray], np.ndarray]
 
@@ -62,32 +64,43 @@ def l1_solver(f: Objective) -> Solve:
     if model is None:
         return lambda alpha, x: _bounded(f, alpha, x)
     if model is f:
-        return _coordinate_descent(f)
+        return _coordinate_descent(f, np.arange(f.n_features))
     return lambda alpha, x: _proximal_newton(f, alpha, x)
 
 
-def _coordinate_descent(f: Objective) -> Solve:
-    A, t = f.least_squares_form()
+def _coordinate_descent(f: Objective, S: Support) -> Solve:
+    """For a quadratic f and an x that is zero outside S."""
+    A, t = f.least_squares_form(S)
 
     def solve(alpha: float, x: np.ndarray) -> np.ndarray:
         model = Lasso(
             alpha / len(t), fit_intercept=False, warm_start=True, max_iter=100_000, tol=1e-8
         )
-        model.coef_ = x.copy()
+        model.coef_ = x[S]
+        found = np.zeros_like(x)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(A, t).coef_
+            found[S] = model.fit(A, t).coef_
+        return found
 
     return solve
 
 
 def _proximal_newton(f: Objective, alpha: float, x: np.ndarray) -> np.ndarray:
-    """Minimise the quadratic model plus α‖x‖₁, step there, repeat."""
+    """Minimise the quadratic model plus α‖x‖₁, step there, repeat.
+
+    Only features that are in x or whose gradients come close to α take part in a step. All that
+    could lower the value are among them, so where a step changes nothing x is optimal.
+    """
     current = f.value(x) + alpha * np.abs(x).sum()
     for _ in range(50):
-        model = f.quadratic_model(f.point(x))
+        here = f.point(x)
+        S = np.flatnonzero((x != 0) | (np.abs(f.gradient(here)) >= CLOSE * alpha))
+        if not len(S):
+            break
+        model = f.quadratic_model(here)
         assert model is not None
-        target = _coordinate_descent(model)(alpha, x)
+        target = _coordinate_descent(model, S)(alpha, x)
         length = 1.0
         while length > 1e-8:
             trial = target if length == 1.0 else x + length * (target - x)

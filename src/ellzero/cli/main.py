@@ -13,7 +13,7 @@ import ellzero
 from ellzero.cli.console import note, warnings_as_notes
 
 # Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
-COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "demo")
+COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "reproduce", "demo")
 
 FAILED, INTERRUPTED = 1, 130  # argparse itself leaves with 2 for a wrong command line
 

@@ -81,8 +81,9 @@ class GeneralizedLinear(Objective):
         return self._minimize(S, x0)[0]
 
     def _minimize(
-        self, S: Support, x0: Iterate | None, tol: float | None = None
+        self, S: Support, x0: Iterate | None, tol: float | None = None, below: float = np.inf
     ) -> tuple[Iterate, Minimum, _Restricted]:
+        """With `below`, a value that is not less than it may be a lower bound instead."""
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
         A = self._with_nuisance(S)
@@ -94,7 +95,7 @@ class GeneralizedLinear(Objective):
                 rows[:q] = x0.nuisance
         problem = self._restricted(A, self._penalty(S))
         u = problem.unknowns(rows)
-        best = problem.minimize(u, tol)
+        best = problem.minimize(u, tol, below)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
                 best,
@@ -168,14 +169,18 @@ class GeneralizedLinear(Objective):
     def insertion_values(
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
     ) -> Vector:
-        """Exact where it matters: candidates are refitted in the order of a dual lower bound."""
+        """Exact where it matters: candidates are refitted in the order of a dual lower bound.
+
+        A refit is given up where a better bound, made on its way, shows that it is in vain.
+        """
         S = np.sort(S)
         base = self._minimize(S, x0, tol=1e-4 * self.resolution)[0]  # the bounds want ∇f = 0
         values = self._insertion_bounds(base)
         for i in np.argsort(values, kind="stable"):
             if values[i] >= below or values[i] == np.inf:
                 break
-            values[i] = self.minimize(np.append(S, i), base).value
+            T = np.sort(np.append(S, i))
+            values[i] = self._minimize(T, base, below=below)[0].value
             below = min(below, values[i])
         return values
 
@@ -362,11 +367,30 @@ class _Restricted:
 
     def hessian(self, u: Vector) -> Matrix:
         """At the point of the last gradient."""
-        root = self.A * np.sqrt(self.f.weight * self._second)[:, None]
-        return root.T @ root + np.diag(self.penalty)
+        self._curvatures = self.f.weight * self._second
+        root = self.A * np.sqrt(self._curvatures)[:, None]
+        self._hessian = root.T @ root + np.diag(self.penalty)
+        return self._hessian
 
-    def minimize(self, u: Vector, tol: float) -> Minimum:
-        return newton(self.value, self.gradient, self.hessian, u, tol)
+    def lower(self, u: Vector, step: Vector) -> float:
+        """A lower bound on the minimum, by the slopes of the losses that the step predicts.
+
+        They are feasible for the dual problem (see `_insertion_bounds`) as far as the step solves
+        Newton's equations. The gradient is that of u, the Hessian the last one asked for.
+        """
+        f, D, H = self.f, self._curvatures, self._hessian
+        q = f.weight * self._first
+        g = self.A.T @ q + self.penalty * u
+        if np.abs(H @ step + g).max() > 1e-9 * np.abs(g).max():
+            return -np.inf
+        live = f.weight > 0
+        moved = (q + D * (self.A @ step))[live] / f.weight[live]
+        dual = -float(f.weight[live] @ f.loss.conjugate(moved, f.y[live]))
+        return dual - 0.5 * float(self.penalty @ (u + step) ** 2) - f.resolution
+
+    def minimize(self, u: Vector, tol: float, below: float = np.inf) -> Minimum:
+        lower = self.lower if below < np.inf else None
+        return newton(self.value, self.gradient, self.hessian, u, tol, lower=lower, below=below)
 
 
 class LocalModel(Quadratic):

@@ -119,7 +119,8 @@ class LazyGram:
         return out
 
     def factor(self) -> Matrix | None:
-        if self._forced_ridge:
+        m, n = self.design.shape
+        if m >= n or self._forced_ridge:
             return None
         root = np.sqrt(self.weight)[:, None]
         A = (self.design.columns(np.arange(len(self.mean))) - self.mean) * (root / self._norm)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlog1py, xlogy
+from scipy.special import xlogy
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,11 @@ class LogisticLoss:
         p = np.abs(q)  # the probability of the wrong class
         inside = (p <= 1) & (np.where(y > 0, -q, q) >= 0)
         p = np.where(inside, p, 0.5)
-        return np.where(inside, xlogy(p, p) + xlog1py(1 - p, -p), np.inf)
+        r = 1.0 - p
+        value = p * np.log(np.maximum(p, 1e-300))  # several times as fast as xlogy
+        value += r * np.log(np.maximum(r, 1e-300))
+        value[~inside] = np.inf
+        return value
 
 
 class SquaredLoss:

@@ -221,6 +221,9 @@ class _RestrictedSoftmax(_Restricted):
         H = self.f.curvature(self._first + self.f.y, second, self.A, self.A)
         return H + np.diag(self.penalty)
 
+    def lower(self, u: Vector, step: Vector) -> float:
+        return -np.inf
+
 
 def _classes(y: Any, n_classes: int | None) -> NDArray[Any]:
     """y as class numbers, if it is that."""

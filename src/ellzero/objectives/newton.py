@@ -36,17 +36,21 @@ def newton(
     u: Vector,
     tol: float,
     max_iter: int = 100,
+    lower: Callable[[Vector, Vector], float] | None = None,
+    below: float = np.inf,
 ) -> Minimum:
     """Minimise a convex function; stop once a step promises less than `tol`.
 
     That last step is still taken: near the minimum it squares the error. As long as steps shrink
-    fast the Hessian is kept: it costs much more than a gradient.
+    fast the Hessian is kept: it costs much more than a gradient. Where `lower`, a bound on the
+    minimum made of a point and its step, shows that it is not less than `below`, the bound is
+    the value reported; the first point is not asked.
     """
     current = value(u)
     step = np.zeros_like(u)
     solve: Callable[[Vector], Vector] | None = None
     promised = np.inf
-    for _ in range(max_iter if len(u) else 0):
+    for iteration in range(max_iter if len(u) else 0):
         g = gradient(u)
         before, exact = promised, False
         if solve is not None:
@@ -56,6 +60,8 @@ def newton(
             solve, exact = solver_of(hessian(u)), True
             step = solve(-g)
             promised = float(-g @ step)
+        if lower is not None and iteration and (bound := lower(u, step)) >= below:
+            return Minimum(u, bound, step, True)
         longest = LONGEST * (1 + np.abs(u).max())
         if np.abs(step).max() > longest:
             step *= longest / np.abs(step).max()

@@ -229,18 +229,18 @@ class Quadratic(Objective):
     def quadratic_model(self, x: Iterate) -> Objective:
         return self
 
-    def least_squares_form(self) -> tuple[Matrix, Vector]:
+    def least_squares_form(self, S: Support) -> tuple[Matrix, Vector]:
         b = self.c * self.scale * self.unit
         A = None if self.ridge.any() else self.gram.factor()
         if A is not None:  # as many rows as the data: Aᵀt = b by the normal equations
             A = A * self.scale
-            return A, _pseudo_inverse(A @ A.T) @ (A @ b)
-        S = np.arange(self.n_features)
-        G = self.gram.rows(S) * self.scale * self.scale[:, None] + np.diag(self.ridge)
+            return A[:, S], _pseudo_inverse(A @ A.T) @ (A @ b)
+        scale = self.scale[S]
+        G = self.gram.block(S) * scale * scale[:, None] + np.diag(self.ridge[S])
         w, Q = eigh(G)
         keep = w > w.max(initial=0.0) * 1e-13
         root = np.sqrt(w[keep])
-        return (Q[:, keep] * root).T, (Q[:, keep] / root).T @ b
+        return (Q[:, keep] * root).T, (Q[:, keep] / root).T @ b[S]
 
     def _tableau(self, S: Support) -> Tableau:
         key = S.tobytes()
