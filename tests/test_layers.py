@@ -35,6 +35,7 @@ ALLOWED = {
         "estimators",
     ),
     "datasets/": ("datasets",),
+    "distributed/": ("ellzero", "core", "checks", "objectives", "estimators", "distributed"),
     "cli/": ("ellzero", "estimators", "datasets", "cli"),
     "__main__.py": ("cli",),
     "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),

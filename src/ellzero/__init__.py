@@ -56,6 +56,7 @@ __all__ = [
     "arht_core",
     "arht_robust",
     "datasets",
+    "distributed",
     "els",
     "exchange",
     "from_callables",
@@ -72,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`ellzero.datasets`, when it is first asked for."""
-    if name == "datasets":
-        return import_module("ellzero.datasets")
+    """`ellzero.datasets` and `ellzero.distributed`, when they are first asked for."""
+    if name in ("datasets", "distributed"):
+        return import_module(f"ellzero.{name}")
     raise AttributeError(f"module 'ellzero' has no attribute {name!r}")

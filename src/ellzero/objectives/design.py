@@ -164,15 +164,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
 
 
-def check_target(y: Any, m: int) -> NDArray[np.float64]:
-    y = as_array(y, "y")
+def check_target(y: Any, m: int, name: str = "y") -> NDArray[np.float64]:
+    y = as_array(y, name)
     if y.dtype.kind not in "fiub":
-        raise TypeError(f"y: expected numbers, got dtype {y.dtype}.")
+        raise TypeError(f"{name}: expected numbers, got dtype {y.dtype}.")
     if y.shape != (m,):
-        raise ValueError(f"y: expected one value per row of X, shape ({m},); got {y.shape}.")
+        raise ValueError(f"{name}: expected one value per row of X, shape ({m},); got {y.shape}.")
     y = y.astype(np.float64)
     if not np.isfinite(y).all():
-        raise ValueError(f"y: NaN or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
+        raise ValueError(f"{name}: NaN or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
     return y
 
 

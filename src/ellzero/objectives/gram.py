@@ -94,9 +94,7 @@ class LazyGram:
         enough = (tolerated * self.norms2 >= total * self.mean**2).all()
         self._sparse = design.is_sparse and bool(enough)
 
-    def _project(
-        self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector
-    ) -> None:
+    def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
         norms2 = self.norms2
         self._forced_ridge = bool(ridge[F].any())
