@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import reduce
+from functools import cached_property, reduce
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 FAN_IN = 8
 """So many answers are added up in one task."""
@@ -26,10 +27,19 @@ class Parts:
     def __init__(self, delayed: list[Any]):
         self.delayed = delayed
 
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        from dask.highlevelgraph import HighLevelGraph
+
+        return dict(HighLevelGraph.merge(*(part.dask for part in self.delayed)))
+
     def map(self, function: Callable[..., Any], *args: Any) -> Parts:
         """function(part, *args) of every part, computed once and kept on the workers."""
         dask = dask_or_error()
-        return Parts(list(dask.persist(*self._each(function, args))))
+        shared = dask.delayed(args, traverse=False)
+        call = dask.delayed(applied, pure=False, traverse=False)
+        calls = [call(function, part, shared) for part in self.delayed]
+        return Parts(list(dask.persist(*calls)))
 
     def ask(
         self,
@@ -49,27 +59,36 @@ class Parts:
         *args: Any,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> Any:
-        """That sum, not yet computed: a task per part and the tree."""
-        dask = dask_or_error()
-        answers = self._each(function, args)
-        together = dask.delayed(merged, pure=False, traverse=False)
-        while len(answers) > 1:
-            groups = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
-            answers = [together(merge or add, *group) for group in groups]
-        return answers[0]
+        """That sum, not yet computed: a task per part, the tree, and one for the arguments.
 
-    def _each(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
-        dask = dask_or_error()
-        shared = dask.delayed(args, traverse=False)  # travels once, not with every task
-        call = dask.delayed(applied, pure=False, traverse=False)
-        return [call(function, part, shared) for part in self.delayed]
+        It is written as a plain graph: a pass is made often, and a delayed call costs the client
+        a millisecond for every task.
+        """
+        from dask.core import quote
+        from dask.delayed import Delayed
+
+        name = f"ellzero-{function.__name__.strip('_')}-{uuid4().hex}"
+        shared = f"{name}-arguments"
+        tasks: dict[str, Any] = {shared: quote(args)}  # travel once, not with every task
+        keys = []
+        for i, part in enumerate(self.delayed):
+            keys.append(f"{name}-{i}")
+            tasks[keys[-1]] = (applied, function, part.key, shared)
+        level = 0
+        while len(keys) > 1 or not level:
+            level += 1
+            groups = [keys[i : i + FAN_IN] for i in range(0, len(keys), FAN_IN)]
+            keys = [f"{name}-level{level}-{i}" for i in range(len(groups))]
+            for key, group in zip(keys, groups, strict=True):
+                tasks[key] = (merged, merge or add, group)
+        return Delayed(keys[0], {**self._graph, **tasks})
 
 
 def applied(function: Callable[..., Any], part: Any, args: tuple[Any, ...]) -> Any:
     return function(part, *args)
 
 
-def merged(merge: Callable[[Any, Any], Any], *answers: Any) -> Any:
+def merged(merge: Callable[[Any, Any], Any], answers: list[Any]) -> Any:
     given = [answer for answer in answers if answer is not None]
     return reduce(merge, given) if given else None
 
