@@ -262,6 +262,14 @@ class TestObjectives:
         assert f.complete(f.minimize([1])).attained
 
 
+def test_the_scheduler_is_told_what_parts_weigh(data):
+    X, targets, w = data
+    table = table_of(X, targets["two classes"], w, (M,), classes=True)
+    f = DistributedLogistic(table, fit_intercept=True, forced=(), ridge=0.0)
+    for parts in (table.parts, f.parts):
+        assert dask.sizeof.sizeof(dask.compute(parts.delayed[0])[0]) > X.nbytes
+
+
 def summed(part):
     return part
 

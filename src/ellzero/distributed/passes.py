@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, reduce
 from types import ModuleType
 from typing import Any
@@ -39,7 +40,8 @@ class Parts:
         shared = dask.delayed(args, traverse=False)
         call = dask.delayed(applied, pure=False, traverse=False)
         calls = [call(function, part, shared) for part in self.delayed]
-        return Parts(list(dask.persist(*calls)))
+        with errors_explained():
+            return Parts(list(dask.persist(*calls)))
 
     def ask(
         self,
@@ -104,16 +106,21 @@ def add(a: Any, b: Any) -> Any:
 
 def computed(total: Any) -> Any:
     """The result, by the active client or by Dask's own threads."""
-    dask = dask_or_error()
-    lost = _errors_of_lost_workers()
+    with errors_explained():
+        return dask_or_error().compute(total)[0]
+
+
+@contextmanager
+def errors_explained() -> Iterator[None]:
+    """What to do where the cluster, and not the data, is at fault."""
     try:
-        return dask.compute(total)[0]
+        yield
     except MemoryError as error:
         raise MemoryError(
             "a worker ran out of memory; make partitions smaller (X.rechunk, df.repartition), "
             "run fewer threads per worker, or add workers."
         ) from error
-    except lost as error:
+    except _errors_of_lost_workers() as error:
         raise RuntimeError(
             f"the cluster lost the work ({error}). Workers were killed, most often because they "
             "ran out of memory: make partitions smaller (X.rechunk, df.repartition), run fewer "

@@ -85,6 +85,11 @@ class GeneralizedLinear(Objective):
         size = m * self.n_features * self._width**2
         self.n_rows, self.breadth = m, int(np.clip(2.3e6 / size, 1, 4))
 
+    def __sizeof__(self) -> int:
+        """With the columns, which a scheduler that moves objectives about must reckon with."""
+        X = self.design.X
+        return int(super().__sizeof__() + (X.data.nbytes if self.design.is_sparse else X.nbytes))
+
     # the contract
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
