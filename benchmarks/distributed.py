@@ -62,7 +62,7 @@ def watched() -> Iterator[list[dict[str, Any]]]:
 def fit(workers: int, rows: int, features: int, partitions: int) -> Iterator[dict[str, Any]]:
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
         ) as cluster,
         Client(cluster) as client,
     ):

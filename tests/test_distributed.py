@@ -58,7 +58,7 @@ def data():
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         yield cluster
 
@@ -432,12 +432,17 @@ class TestErrors:
         with pytest.raises(ValueError, match="X: has no rows"):
             SparseRegressor(2).fit(da.zeros((0, 3)), da.zeros(0))
 
-    def test_out_of_memory(self, data):
-        parts = da.from_array(data[0], chunks=(60, N)).map_blocks(
-            out_of_memory, meta=np.empty((0, 0))
-        )
+    @pytest.mark.parametrize("kind", [SparseRegressor, SparseClassifier])
+    def test_out_of_memory(self, data, kind):
+        parts = da.from_array(data[0], chunks=(60, N))
+        parts = parts.map_blocks(out_of_memory, meta=np.empty((0, 0)))
         with pytest.raises(MemoryError, match="make partitions smaller"):
-            SparseRegressor(2).fit(parts, data[1]["numbers"])
+            kind(2).fit(parts, np.arange(M) % 2)
+
+    def test_out_of_memory_when_parts_are_made(self, data, monkeypatch):
+        monkeypatch.setattr("ellzero.distributed.glm.Design", out_of_memory)
+        with pytest.raises(MemoryError, match="make partitions smaller"):
+            self.fit(data[0], np.arange(M) % 2, kind=SparseClassifier)
 
 
 def out_of_memory(block):
