@@ -43,15 +43,15 @@ clean:
 	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist docs/_build demo.png
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The demo needs little; tests also need JAX and pandas, so they install on their own stamp.
+# The demo needs little; tests also need JAX, Dask and pandas, so they install on their own stamp.
 .venv/.demo: pyproject.toml | $(BIN)/pip
 	@echo "Installing ellzero for the demo into .venv ..."
 	$(BIN)/pip install $(PIP_FLAGS) -e '.[plot]'
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/pip
-	@echo "Installing ellzero and its test tools into .venv (JAX included, about 1 GB) ..."
-	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev,plot,jax,cli]'
+	@echo "Installing ellzero and its test tools into .venv (JAX and Dask included, about 1 GB) ..."
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev,plot,jax,cli,dask]'
 	@touch .venv/.demo $@
 
 .venv/.docs: .venv/.dev

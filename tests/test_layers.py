@@ -37,6 +37,7 @@ ALLOWED = {
     ),
     "datasets/": ("files", "datasets"),
     "report/": ("ellzero", "core", "checks", "objectives", "selection", "estimators", "report"),
+    "distributed/": ("ellzero", "core", "checks", "objectives", "estimators", "distributed"),
     "experiments/": ("ellzero", "threads", "datasets", "experiments"),
     "cli/": (
         "ellzero",

@@ -56,6 +56,7 @@ __all__ = [
     "arht_core",
     "arht_robust",
     "datasets",
+    "distributed",
     "els",
     "exchange",
     "from_callables",
@@ -73,7 +74,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`ellzero.datasets` and `ellzero.report`, when they are first asked for."""
-    if name in ("datasets", "report"):
+    """Packages that are imported when they are first asked for."""
+    if name in ("datasets", "distributed", "report"):
         return import_module(f"ellzero.{name}")
     raise AttributeError(f"module 'ellzero' has no attribute {name!r}")

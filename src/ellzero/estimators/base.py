@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem, check_alpha
+from ellzero.estimators.problem import Problem, Solved, check_alpha
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
     check_data,
@@ -116,7 +116,11 @@ class SparseEstimator(BaseEstimator):
     def _path_and_size(self, problem: Problem, X: Any, y: Any, weight: Any) -> tuple[Path, int]:
         n, n_forced = X.shape[1], len(problem.forced)
         s = check_size(self.sparsity, n, n_forced)
-        return problem.solve(X, y, weight, problem.sizes_around(s, n - n_forced)).path, s
+        sizes = problem.sizes_around(s, n - n_forced)
+        return self._solve(problem, X, y, weight, sizes).path, s
+
+    def _solve(self, problem: Problem, X: Any, y: Any, weight: Any, sizes: list[int]) -> Solved:
+        return problem.solve(X, y, weight, sizes)
 
     def _set_model(self, solution: Solution, dtype: Any) -> None:
         self.solution_ = solution

@@ -72,14 +72,17 @@ class Problem:
     def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:
         scale = None
         if self.standardize and not self._ignores_scale:
-            scale = _nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
-            stats = replace(
-                stats,
-                mean=stats.mean / scale,
-                xx=stats.xx / scale / scale[:, None],
-                xy=stats.xy / scale,
-            )
+            scale = nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
+            stats = stats.scaled(scale)
         f = LeastSquares.from_statistics(stats, **self._options)
+        return Solved(f, self._path(f, sizes), scale)
+
+    def solve_table(self, table: Any, sizes: Iterable[int]) -> Solved:
+        """For data that only their own objectives can read, and that know their deviations."""
+        scale = None
+        if self.standardize and not self._ignores_scale:
+            scale = table.deviations()
+        f = self.objective(table, units=scale, **self._options)
         return Solved(f, self._path(f, sizes), scale)
 
     def sizes_around(self, s: int, n_choosable: int) -> list[int]:
@@ -89,12 +92,12 @@ class Problem:
 
     def adds_up(self, n_features: int) -> bool:
         """Do statistics of parts of the rows make those of the whole?"""
-        return self.objective is LeastSquares and n_features <= LARGEST_GRAM
+        return is_least_squares(self.objective) and n_features <= LARGEST_GRAM
 
     @property
     def _ignores_scale(self) -> bool:
         """Is the search the same whatever the units of the features?"""
-        return self.objective is LeastSquares and self.method == "auto" and self.alpha == 0
+        return is_least_squares(self.objective) and self.method == "auto" and self.alpha == 0
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -117,9 +120,13 @@ def class_objective(n_classes: int) -> Callable[..., Objective]:
     return Logistic if n_classes == 2 else partial(Multinomial, n_classes=n_classes)
 
 
+def is_least_squares(objective: Callable[..., Objective]) -> bool:
+    return isinstance(objective, type) and issubclass(objective, LeastSquares)
+
+
 def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
     if alpha is None:
-        return 0.0 if objective is LeastSquares else SEPARABLE_ALPHA
+        return 0.0 if is_least_squares(objective) else SEPARABLE_ALPHA
     if alpha != 0:
         check_number("alpha", alpha, above=0)
     return float(alpha)
@@ -132,10 +139,11 @@ def deviations(X: Any, weight: Vector | None) -> Vector:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, squares = design.means_and_norms(w, centre=True)
     check_squarable(squares, 0.0)
-    return _nonzero(np.sqrt(squares / w.sum()), mean)
+    return nonzero(np.sqrt(squares / w.sum()), mean)
 
 
-def _nonzero(deviation: Vector, mean: Vector) -> Vector:
+def nonzero(deviation: Vector, mean: Vector) -> Vector:
+    """1 instead of the deviation of a column that is constant up to rounding."""
     return np.where(deviation > 1e-10 * np.abs(mean), deviation, 1.0)
 
 

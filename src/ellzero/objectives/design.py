@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +35,14 @@ class Design:
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = sparse.issparse(X)
 
-    def standardised(self, centre: bool) -> tuple[Design, Vector, Vector]:
-        """A copy by columns with entries in [−1, 1]; and the means and scales that were taken out.
-
-        Sparse columns keep their zeros: they are scaled, not centred.
-        """
+    def standardised(self, centre: bool) -> Standardised:
+        """A copy by columns; sparse columns keep their zeros: they are scaled, not centred."""
         n = self.shape[1]
         mean, scale = np.zeros(n), np.ones(n)
         if self.is_sparse:
             largest = abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
             scale[largest > 0] = largest[largest > 0]
-            return Design(self.X.multiply(1 / scale).tocsc()), mean, scale
+            return Standardised(Design(self.X.multiply(1 / scale).tocsc()), mean, scale)
         Z = np.empty(self.shape, order="F")
         for j in range(n):
             column = self.X[:, j].astype(np.float64)
@@ -59,7 +56,7 @@ class Design:
             elif largest > 0:
                 scale[j] = largest
             Z[:, j] = column / scale[j]
-        return Design(Z), mean, scale
+        return Standardised(Design(Z), mean, scale)
 
     def check_finite(self) -> None:
         """One pass; on bad values, a second one to name the column."""
@@ -144,6 +141,14 @@ class Design:
         return stored.T @ weight + elsewhere * mean**2
 
 
+class Standardised(NamedTuple):
+    """Columns with entries in [−1, 1], and the means and scales that were taken out of them."""
+
+    design: Design
+    mean: Vector
+    scale: Vector
+
+
 def _canonical(X: Any) -> Any:
     """Entries that are given twice are summed, in a copy."""
     if not X.has_canonical_format:
@@ -159,15 +164,15 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
 
 
-def check_target(y: Any, m: int) -> NDArray[np.float64]:
-    y = as_array(y, "y")
+def check_target(y: Any, m: int, name: str = "y") -> NDArray[np.float64]:
+    y = as_array(y, name)
     if y.dtype.kind not in "fiub":
-        raise TypeError(f"y: expected numbers, got dtype {y.dtype}.")
+        raise TypeError(f"{name}: expected numbers, got dtype {y.dtype}.")
     if y.shape != (m,):
-        raise ValueError(f"y: expected one value per row of X, shape ({m},); got {y.shape}.")
+        raise ValueError(f"{name}: expected one value per row of X, shape ({m},); got {y.shape}.")
     y = y.astype(np.float64)
     if not np.isfinite(y).all():
-        raise ValueError(f"y: NaN or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
+        raise ValueError(f"{name}: NaN or infinite in row {np.flatnonzero(~np.isfinite(y))[0]}.")
     return y
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellzero.checks import as_support
 from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, magnitudes
-from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
+from ellzero.objectives.design import (
+    Design,
+    Standardised,
+    as_array,
+    check_ridge,
+    check_target,
+    check_weight,
+)
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
@@ -38,6 +45,8 @@ class GeneralizedLinear(Objective):
 
     Where a feature owns several coefficients, (Xx)_k and a are rows of as many numbers; a subclass
     then says how the smooth problems inside (`_Restricted`) are solved.
+
+    What depends on the rows is asked for in "sums over the rows", so that rows may also be apart.
     """
 
     def __init__(
@@ -51,28 +60,35 @@ class GeneralizedLinear(Objective):
         forced: ArrayLike = (),
         ridge: ArrayLike = 0.0,
     ):
-        design = Design(X)
-        design.check_finite()
-        m, n = design.shape
+        self.design, self.mean, self.scale = _standardised(X, fit_intercept)
+        m, n = self.design.shape
         self.loss = loss
         self.y = self._target(y, m)
         w = check_weight(sample_weight, m)
         self.weight = np.ones(m) if w is None else w
-        self.total_weight = float(self.weight.sum())
         self.fit_intercept = fit_intercept
-        self.design, self.mean, self.scale = design.standardised(fit_intercept)
         F = as_support(forced, "forced", n)
         self.forced = tuple(F.tolist())
         self.n_features = n
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
-        null = float(self.weight @ self.loss.value(np.zeros((m, *self.per_feature)), self.y))
-        self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
-        self.resolution = 1e-12 * null
-        self.breadth = int(np.clip(2.3e6 / (m * n), 1, 4))
+        self._set_size(*self._size())
         self._seen: tuple[Iterate, NDArray[np.float64]] | None = None
         self._columns: tuple[bytes, Matrix] | None = None
         self._model: tuple[Iterate, Vector, Objective] | None = None
+
+    def _set_size(self, m: int, total_weight: float, null: float) -> None:
+        """What follows from the number of rows, their weight and their loss at zero."""
+        self.total_weight = total_weight
+        self.tol = min(1e-10 * null, 1e-5)  # Newton's last step squares what is left of the error
+        self.resolution = 1e-12 * null
+        size = m * self.n_features * self._width**2
+        self.n_rows, self.breadth = m, int(np.clip(2.3e6 / size, 1, 4))
+
+    def __sizeof__(self) -> int:
+        """With the columns, which a scheduler that moves objectives about must reckon with."""
+        X = self.design.X
+        return int(super().__sizeof__() + (X.data.nbytes if self.design.is_sparse else X.nbytes))
 
     # the contract
 
@@ -86,14 +102,13 @@ class GeneralizedLinear(Objective):
         """With `below`, a value that is not less than it may be a lower bound instead."""
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
-        A = self._with_nuisance(S)
-        rows = np.zeros((A.shape[1], *self.per_feature))
+        rows = np.zeros((q + len(S), *self.per_feature))
         if x0 is not None:
             _, here, there = np.intersect1d(S, x0.support, return_indices=True)
             rows[q + here] = self._standard(x0.support, x0.coef)[there]
             if x0.nuisance is not None:
                 rows[:q] = x0.nuisance
-        problem = self._restricted(A, self._penalty(S))
+        problem = self._restricted(S)
         u = problem.unknowns(rows)
         best = problem.minimize(u, tol, below)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
@@ -114,20 +129,19 @@ class GeneralizedLinear(Objective):
     def upper_value(self, x: Iterate) -> float:
         if x.nuisance is None:
             return self._value(x.support, x.coef)
-        S = x.support
-        rows = np.concatenate([x.nuisance, self._standard(S, x.coef)])
-        losses = self.loss.value(self._with_nuisance(S) @ rows, self.y)
-        return float(self.weight @ losses + 0.5 * self._penalty(S) @ magnitudes(rows) ** 2)
+        rows = self._rows(x)
+        return self._loss_at(x.support, rows) + 0.5 * float(
+            self._penalty(x.support) @ magnitudes(rows) ** 2
+        )
 
     def _gradient(self, point: Iterate) -> NDArray[np.float64]:
-        q, _ = self._slopes(point)
-        g = self.design.transposed_times(q) * self._column(self.scale)
+        g = self._slope_products(point) * self._column(self.scale)
         g[point.support] += self._column(self.ridge[point.support]) * point.coef
         g[list(self.forced)] = 0.0
         return g
 
     def smoothness(self, k: int) -> float:
-        return self.curved(np.full(len(self.y), self.loss.curvature)).smoothness(k)
+        return self._bound(self._curved_gram(None, LARGEST_GRAM).gram).smoothness(k)
 
     def curved(self, second: Vector) -> Quadratic:
         """½ xᵀHx, with the H that f has wherever these are the second derivatives of the losses.
@@ -135,12 +149,15 @@ class GeneralizedLinear(Objective):
         H grows with each of them, also after the intercept and the forced features are profiled
         out: bounds on second derivatives are bounds on the curvature of f.
         """
-        bound = Quadratic(self._gram(self.weight * second), np.zeros(self.n_features))
+        return self._bound(self._gram(self.weight * second))
+
+    def _bound(self, gram: Gram) -> Quadratic:
+        bound = Quadratic(gram, np.zeros(self.n_features))
         bound.forced = self.forced
         return bound.ridged(self.ridge)
 
     def lower_bound(self) -> float:
-        m, n = self.design.shape
+        m, n = self.n_rows, self.n_features
         affordable = m * (n * self._width) ** 2 <= 2e9 and n < m
         return super().lower_bound() - self.resolution if affordable else 0.0
 
@@ -149,8 +166,8 @@ class GeneralizedLinear(Objective):
         if x.minimizer:
             x, best, problem = self._minimize(x.support, x)
             free = not self._penalty(x.support).any()
-            attained = not (free and self._separates(problem.predict(best.u))) and not (
-                self._escapes(problem.predict(best.step))
+            attained = not (free and self._separates(x.support, problem.rows(best.u))) and not (
+                self._escapes(x.support, problem.rows(best.step))
             )
         else:
             x = self._profile(x.support, x.coef)
@@ -235,10 +252,8 @@ class GeneralizedLinear(Objective):
     def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
-        _, D = self._slopes(x)
-        D = np.maximum(D, 1e-100 * (self.weight > 0))  # saturated losses keep a trace of curvature
         largest = LARGEST_SPARSE_LOCAL_GRAM if self.design.is_sparse else LARGEST_LOCAL_GRAM
-        gram = self._gram(D, largest)
+        gram, own, cross = self._curved_gram(x, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
         Hx = (scaled @ gram.rows(S)) * gram.scale
@@ -248,19 +263,57 @@ class GeneralizedLinear(Objective):
         constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
         model = LocalModel(gram, b, float(constant), self.ridge)
         model.forced = self.forced
-        DN = D[:, None] * self.N
-        H = DN.T @ self.N + np.diag(self._penalty(S[:0]))
         model.centre = x
-        model.slope = -gram_inverse(H) @ self.design.transposed_times(DN).T * self.scale
+        model.slope = -gram_inverse(own + np.diag(self._penalty(S[:0]))) @ cross * self.scale
         return model
+
+    # sums over the rows
+
+    def _size(self) -> tuple[int, float, float]:
+        """How many rows there are, their weight, and their loss where all predictions are zero."""
+        m = len(self.y)
+        losses = self.loss.value(np.zeros((m, *self.per_feature)), self.y)
+        return m, float(self.weight.sum()), float(self.weight @ losses)
+
+    def _loss_at(self, S: Support, rows: NDArray[np.float64]) -> float:
+        losses = self.loss.value(self._with_nuisance(S) @ rows, self.y)
+        return float(self.weight @ losses)
+
+    def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
+        """The gradient of the losses with respect to coefficients of the standardised columns."""
+        return self.design.transposed_times(self._slopes(point)[0])
+
+    def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
+        """The Gram matrix weighted with the losses' curvature at x, or with a bound on it."""
+        D = self._curvatures(x)
+        return CurvedGram(self._gram(D, largest), *self._nuisance_products(D))
+
+    def _nuisance_products(self, D: Vector) -> tuple[Matrix, Matrix]:
+        DN = D[:, None] * self.N
+        return DN.T @ self.N, self.design.transposed_times(DN).T
+
+    def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
+        """By how much predictions favour the class of each row; empty where y holds no classes."""
+        return np.empty(0)
+
+    def _margin_range(self, S: Support, rows: NDArray[np.float64]) -> tuple[float, float]:
+        margins = self._margins(S, rows)
+        return margins.min(initial=np.inf), margins.max(initial=-np.inf)
 
     # inside
 
     def _target(self, y: Any, m: int) -> NDArray[np.float64]:
         return check_target(y, m)
 
-    def _restricted(self, A: Matrix, penalty: Vector, offset: Any = 0.0) -> _Restricted:
-        return _Restricted(self, A, penalty, offset)
+    def _restricted(self, S: Support, fixed: Iterate | None = None) -> _Restricted:
+        """The problem in the coefficients of S, the intercept and the forced features, on top of
+        the predictions of `fixed`."""
+        offset = 0.0 if fixed is None else self._predictions(fixed)
+        return self._problem(self, self._with_nuisance(S), self._penalty(S), offset)
+
+    @property
+    def _problem(self) -> type[_Restricted]:
+        return _Restricted
 
     @property
     def _width(self) -> int:
@@ -271,12 +324,23 @@ class GeneralizedLinear(Objective):
         """One number per row, to be multiplied with rows of what features own."""
         return w.reshape(len(w), *(1,) * len(self.per_feature))
 
+    def _rows(self, x: Iterate) -> NDArray[np.float64]:
+        """What the columns of `_with_nuisance` own at x."""
+        assert x.nuisance is not None
+        return np.concatenate([x.nuisance, self._standard(x.support, x.coef)])
+
+    def _predictions(self, x: Iterate) -> NDArray[np.float64]:
+        """Without those of the intercept and the forced features."""
+        return self.design.columns(x.support) @ self._standard(x.support, x.coef)
+
     def _standard(self, S: Support, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficients of the standardised columns."""
         return coef * self._column(self.scale[S])
 
     def _with_nuisance(self, S: Support) -> Matrix:
         """The columns of the intercept and the forced features, and those of S."""
+        if not len(S):
+            return self.N
         key = S.tobytes()
         if self._columns is None or self._columns[0] != key:
             A = np.empty((len(self.y), self.N.shape[1] + len(S)), order="F")
@@ -286,14 +350,21 @@ class GeneralizedLinear(Objective):
         return self._columns[1]
 
     def _gram(self, weight: Vector, largest: int = LARGEST_GRAM) -> Gram:
+        if self.n_features <= largest:
+            return self._profiled(self._statistics(weight))
         F = np.array(self.forced, dtype=np.intp)
         ridge = scaled_ridge(self.ridge, self.scale)
-        gram: Gram
-        if self.n_features > largest:
-            gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge, tolerated=1e9)
-        else:
-            stats = Statistics.from_arrays(self.design, np.zeros(len(self.y)), weight)
-            gram = profiled_moments(stats, self.fit_intercept, F, ridge)[0]
+        gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge, tolerated=1e9)
+        gram.scale = gram.scale * self.scale  # back to the units of X
+        return gram
+
+    def _statistics(self, weight: Vector) -> Statistics:
+        return Statistics.from_arrays(self.design, np.zeros(len(weight)), weight)
+
+    def _profiled(self, stats: Statistics) -> Gram:
+        F = np.array(self.forced, dtype=np.intp)
+        ridge = scaled_ridge(self.ridge, self.scale)
+        gram = profiled_moments(stats, self.fit_intercept, F, ridge)[0]
         gram.scale = gram.scale * self.scale  # back to the units of X
         return gram
 
@@ -305,8 +376,8 @@ class GeneralizedLinear(Objective):
 
     def _profile(self, S: Support, coef: NDArray[np.float64]) -> Iterate:
         """The point with the best intercept and forced coefficients for it."""
-        offset = self.design.columns(S) @ self._standard(S, coef)
-        problem = self._restricted(self.N, self._penalty(S[:0]), offset)
+        fixed = Iterate(S, coef, np.nan, self.n_features)
+        problem = self._restricted(S[:0], fixed)
         start = problem.unknowns(np.zeros((self.N.shape[1], *self.per_feature)))
         best = problem.minimize(start, self.tol)
         value = best.value + 0.5 * float(self.ridge[S] @ magnitudes(coef) ** 2)
@@ -317,20 +388,33 @@ class GeneralizedLinear(Objective):
         """Weighted first and second derivatives of the losses at the point's predictions."""
         if self._seen is None or self._seen[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
-            T = full.support
-            eta = self.N @ full.nuisance + self.design.columns(T) @ self._standard(T, full.coef)
-            self._seen = point, eta
+            self._seen = point, self.N @ full.nuisance + self._predictions(full)
         first, second = self.loss.derivatives(self._seen[1], self.y)
         w = self._column(self.weight)
         return w * first, w * second
 
-    def _separates(self, eta: NDArray[np.float64]) -> bool:
-        """Do these predictions, scaled up, lower every loss for ever?"""
-        return False
+    def _curvatures(self, x: Iterate | None) -> Vector:
+        """Weighted second derivatives of the losses at x, or bounds on them."""
+        if x is None:
+            return self.weight * self.loss.curvature
+        # saturated losses keep a trace of curvature
+        return np.maximum(self._slopes(x)[1], 1e-100 * (self.weight > 0))
 
-    def _escapes(self, step: NDArray[np.float64]) -> bool:
-        """Does this change of the predictions, made again and again, lower the losses for ever?"""
-        return False
+    def _separates(self, S: Support, rows: NDArray[np.float64]) -> bool:
+        """Do these coefficients, scaled up, lower every loss for ever?"""
+        low, high = self._margin_range(S, rows)
+        return 0 < low <= high
+
+    def _escapes(self, S: Support, step: NDArray[np.float64]) -> bool:
+        """The classes are quasi-separable: Newton still moves far, and to no row's harm."""
+        low, high = self._margin_range(S, step)
+        return high > 0.1 and low > -1e-6 * high
+
+
+class CurvedGram(NamedTuple):
+    gram: Gram
+    own: Matrix  # NᵀDN, for the columns N of the intercept and the forced features
+    cross: Matrix  # NᵀDX
 
 
 class _Restricted:
@@ -438,16 +522,17 @@ class Logistic(GeneralizedLinear):
     def deviance(self, loss: float) -> float:
         return 2 * loss
 
-    def _separates(self, eta: Vector) -> bool:
-        return bool(self._margins(eta).min() > 0)
-
-    def _escapes(self, step: Vector) -> bool:
-        """The classes are quasi-separable: Newton still moves far, and to no row's harm."""
-        margins = self._margins(step)
-        return bool(margins.max() > 0.1 and margins.min() > -1e-6 * margins.max())
-
-    def _margins(self, eta: Vector) -> Vector:
+    def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
+        eta = self._with_nuisance(S) @ rows
         return np.where(self.y > 0, eta, -eta)[self.weight > 0]
+
+
+def _standardised(X: Any, centre: bool) -> Standardised:
+    if isinstance(X, Standardised):
+        return X
+    design = Design(X)
+    design.check_finite()
+    return design.standardised(centre)
 
 
 def _binary(y: Any) -> Any:

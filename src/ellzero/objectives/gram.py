@@ -85,24 +85,28 @@ class LazyGram:
     ):
         self.design, self.weight = design, weight
         self._threads = current_blas_threads()
-        n = design.shape[1]
         total = weight.sum()
         self.mean, self.norms2 = design.means_and_norms(weight, centre)
-        norms2 = self.norms2
         self.N = design.columns(F) - self.mean[F]
-        self._forced_ridge = bool(ridge[F].any())
-        self.K = gram_inverse((self.N.T * weight) @ self.N + np.diag(ridge[F]))
-        self.cross = cross = self._times(weight[:, None] * self.N)
-        left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
+        own = (self.N.T * weight) @ self.N
+        self._project(total, own, self._times(weight[:, None] * self.N), F, ridge)
         # products of sparse columns may be centred afterwards where few enough digits cancel
-        self._sparse = design.is_sparse and bool((tolerated * norms2 >= total * self.mean**2).all())
+        enough = (tolerated * self.norms2 >= total * self.mean**2).all()
+        self._sparse = design.is_sparse and bool(enough)
+
+    def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
+        """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
+        norms2 = self.norms2
+        self._forced_ridge = bool(ridge[F].any())
+        self.K, self.cross = gram_inverse(own + np.diag(ridge[F])), cross
+        left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
         zero = (left <= 1e-12 * norms2) | (norms2 <= CONSTANT * total * self.mean**2)
         zero[F] = True
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
         self._slot: dict[int, int] = {}
-        self._store = np.empty((0, n))
+        self._store = np.empty((0, len(norms2)))
 
     def _times(self, V: Matrix) -> Matrix:
         """(X − mean)ᵀ V."""
@@ -153,6 +157,10 @@ class LazyGram:
             return self.inner(columns / self._norm[S]).T
         new = self.design.sparse_products(S, self.weight)
         new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean)
+        return self._projected(new, S)
+
+    def _projected(self, new: Matrix, S: Support) -> Matrix:
+        """Of products of centred columns, what the forced features leave, on the unit scale."""
         new -= self.cross[S] @ self.K @ self.cross.T
         new /= self._norm
         new /= self._norm[S, None]

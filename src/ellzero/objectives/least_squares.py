@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, lstsq
 
 from ellzero.checks import as_support
-from ellzero.core import Iterate, Matrix, Model, Vector
+from ellzero.core import Iterate, Matrix, Model, Support, Vector
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
@@ -64,7 +64,7 @@ class LeastSquares(Quadratic):
             self._set_statistics(stats, fit_intercept, forced, ridge)
         else:
             self._set_lazily(design, y, w, fit_intercept, forced, ridge)
-        self._data: tuple[Design, Vector, Vector | None] | None = (design, y, w)
+        self._data: Any = design, y, w
 
     @classmethod
     def from_statistics(
@@ -133,6 +133,17 @@ class LeastSquares(Quadratic):
         T = np.concatenate([F, x.support])
         if self._data is None or self._well_determined(x):
             return self._complete_from_moments(x, F, T)
+        A, t, mean, mean_y = self._rows(T)
+        free = slice(None) if x.minimizer else slice(0, len(F))
+        coef = np.concatenate([np.zeros(len(F)), x.coef])
+        coef[free] = 0.0
+        coef[free] = _ridge_regression(A[:, free], t - A @ coef, self.ridge[T][free])
+        residual = t - A @ coef
+        value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
+        return self._model(T, coef, value, mean_y - mean @ coef)
+
+    def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
+        """Columns of X and y, centred and weighted, or others of equal products; and the means."""
         design, y, w = self._data
         A, t = design.columns(T), y
         mean, mean_y = np.zeros(len(T)), 0.0
@@ -143,13 +154,7 @@ class LeastSquares(Quadratic):
         if w is not None:
             root = np.sqrt(w)
             A, t = root[:, None] * A, root * t
-        free = slice(None) if x.minimizer else slice(0, len(F))
-        coef = np.concatenate([np.zeros(len(F)), x.coef])
-        coef[free] = 0.0
-        coef[free] = _ridge_regression(A[:, free], t - A @ coef, self.ridge[T][free])
-        residual = t - A @ coef
-        value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
-        return self._model(T, coef, value, mean_y - mean @ coef)
+        return A, t, mean, mean_y
 
     def _well_determined(self, x: Iterate) -> bool:
         """Do the moments of the data give ten digits of the coefficients and value of x?"""

@@ -71,8 +71,6 @@ class Multinomial(GeneralizedLinear):
             forced=forced,
             ridge=ridge,
         )
-        m, n = self.design.shape
-        self.breadth = int(np.clip(2.3e6 / (m * n * self.n_classes**2), 1, 4))
 
     def deviance(self, loss: float) -> float:
         return 2 * loss
@@ -81,8 +79,9 @@ class Multinomial(GeneralizedLinear):
         """A row per row of the data, with a one at its class."""
         return np.eye(self.n_classes)[check_target(y, m).astype(np.intp)]
 
-    def _restricted(self, A: Matrix, penalty: Vector, offset: Any = 0.0) -> _Restricted:
-        return _RestrictedSoftmax(self, A, penalty, offset)
+    @property
+    def _problem(self) -> type[_Restricted]:
+        return _RestrictedSoftmax
 
     # what a Hessian makes possible
 
@@ -149,17 +148,16 @@ class Multinomial(GeneralizedLinear):
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
         S, r = x.support, self.n_classes - 1
-        slopes, second = self._slopes(x)
-        known = self._promising(S, slopes)
-        A = np.column_stack([self.N, self.design.columns(known)])
-        whole = self.curvature(self._errors(slopes) + self.y, second, A, A)
+        products = self._slope_products(x)
+        known = self._promising(S, products)
+        whole = self._curvature_at(x, known)
         q = self.N.shape[1] * r
         own = whole[:q, :q] + np.diag(np.repeat(self._penalty(S[:0]), r))
         slope = -gram_inverse(own) @ whole[:q, q:]
         H = whole[q:, q:] + whole[q:, :q] @ slope
         z = np.zeros((len(known), r))
         z[np.searchsorted(known, S)] = self._standard(S, x.coef) @ self.basis
-        g = (A[:, self.N.shape[1] :].T @ slopes @ self.basis).ravel()
+        g = (products[known] @ self.basis).ravel()
         Hz = H @ z.ravel()
         without_ridge = x.value - 0.5 * self.ridge[S] @ magnitudes(x.coef) ** 2
         constant = without_ridge - g @ z.ravel() + 0.5 * z.ravel() @ Hz
@@ -171,10 +169,16 @@ class Multinomial(GeneralizedLinear):
         model.centre, model.slope = x, slope.T
         return model
 
-    def _promising(self, S: Support, slopes: Matrix) -> Support:
+    def _curvature_at(self, x: Iterate, known: Support) -> Matrix:
+        """A sum over the rows: of the columns of the intercept, the forced and these features."""
+        slopes, second = self._slopes(x)
+        A = np.column_stack([self.N, self.design.columns(known)])
+        return self.curvature(self._errors(slopes) + self.y, second, A, A)
+
+    def _promising(self, S: Support, products: Matrix) -> Support:
         """S and the features with the largest gradients, on the standardised scale."""
         room = max(LARGEST_LOCAL_HESSIAN // (self.n_classes - 1), 2 * len(S), 2)
-        scores = magnitudes(self.design.transposed_times(slopes))
+        scores = magnitudes(products)
         scores[S] = np.inf
         free = self.choosable
         return np.sort(free[np.argsort(-scores[free], kind="stable")[:room]])
@@ -186,18 +190,10 @@ class Multinomial(GeneralizedLinear):
         w = self._column(self.weight)
         return np.divide(slopes, w, out=np.zeros_like(slopes), where=w > 0)
 
-    def _separates(self, eta: NDArray[np.float64]) -> bool:
-        return bool(self._margins(eta).min() > 0)
-
-    def _escapes(self, step: NDArray[np.float64]) -> bool:
-        """Some classes are quasi-separable: Newton still moves far, and to no row's harm."""
-        margins = self._margins(step)
-        return bool(margins.max() > 0.1 and margins.min() > -1e-6 * margins.max())
-
-    def _margins(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
         """By how much the prediction of each row's class exceeds those of the other classes."""
         live = self.weight > 0
-        eta, y = eta[live], self.y[live]
+        eta, y = (self._with_nuisance(S) @ rows)[live], self.y[live]
         margins = (eta * y).sum(axis=1, keepdims=True) - eta
         return margins[y == 0]
 

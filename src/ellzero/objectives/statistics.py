@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,15 @@ class Statistics:
             xx=self.xx + other.xx + between * np.outer(shift, shift),
             xy=self.xy + other.xy + between * shift * shift_y,
             yy=self.yy + other.yy + between * shift_y**2,
+        )
+
+    def scaled(self, scale: NDArray[np.float64]) -> Statistics:
+        """The statistics of X / scale."""
+        return replace(
+            self,
+            mean=self.mean / scale,
+            xx=self.xx / scale / scale[:, None],
+            xy=self.xy / scale,
         )
 
     def __repr__(self) -> str:

@@ -1,0 +1,78 @@
+"""Rows of a Gram matrix that no machine could hold, each asked of the partitions once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ellzero.core import Matrix, Support, Vector
+from ellzero.distributed.passes import Parts
+from ellzero.objectives.design import Design
+from ellzero.objectives.gram import LazyGram
+
+View = Callable[[Any], "tuple[Design, Vector] | None"]
+"""Of a part, its columns and the weights of its rows; None if no row has weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Weight, means and centred squares of columns; they add up."""
+
+    weight: float
+    mean: Vector
+    squares: Vector
+
+    def __add__(self, other: Columns) -> Columns:
+        weight = self.weight + other.weight
+        share, shift = other.weight / weight, other.mean - self.mean
+        return Columns(
+            weight,
+            self.mean + share * shift,
+            self.squares + other.squares + self.weight * share * shift**2,
+        )
+
+
+class SpreadGram(LazyGram):
+    """Several rows take one pass; what comes back are as many rows of n numbers."""
+
+    def __init__(self, parts: Parts, view: View, centre: bool, F: Support, ridge: Vector):
+        self.parts, self.view = parts, view
+        columns = parts.ask(_columns, view)
+        self.total = columns.weight
+        self.mean, self.norms2 = columns.mean, columns.squares
+        if not centre:
+            self.norms2 = self.norms2 + columns.weight * columns.mean**2
+            self.mean = np.zeros_like(columns.mean)
+        cross = parts.ask(_products, view, F, self.mean).T
+        self._project(columns.weight, cross[F], cross, F, ridge)
+
+    def factor(self) -> None:
+        return None
+
+    def _inner_products(self, S: Support) -> Matrix:
+        return self._projected(self.parts.ask(_products, self.view, S, self.mean), S)
+
+
+def _columns(part: Any, view: View) -> Columns | None:
+    seen = view(part)
+    if seen is None:
+        return None
+    design, weight = seen
+    return Columns(float(weight.sum()), *design.means_and_norms(weight, centre=True))
+
+
+def _products(part: Any, view: View, S: Support, mean: Vector) -> Matrix | None:
+    """Products of the columns S with all, centred and weighted."""
+    seen = view(part)
+    if seen is None:
+        return None
+    design, weight = seen
+    return centred_products(design, mean, weight[:, None] * (design.columns(S) - mean[S])).T
+
+
+def centred_products(design: Design, mean: Vector, V: Matrix) -> Matrix:
+    """(X − mean)ᵀ V."""
+    return design.transposed_times(V) - np.multiply.outer(mean, V.sum(axis=0))

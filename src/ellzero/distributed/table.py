@@ -1,0 +1,164 @@
+"""Dask collections as partitions of rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellzero.core import Vector
+from ellzero.distributed import rows
+from ellzero.distributed.passes import Parts, dask_or_error
+from ellzero.estimators.problem import nonzero
+from ellzero.objectives.gram import LARGEST_GRAM
+from ellzero.objectives.statistics import Statistics, check_squarable
+
+
+def is_dask(X: Any) -> bool:
+    return hasattr(X, "__dask_graph__")
+
+
+def is_frame(X: Any) -> bool:
+    return hasattr(X, "columns")
+
+
+class Table:
+    """X, y and weights, row by row in partitions, and what passes over them have shown."""
+
+    def __init__(self, X: Any, y: Any, weight: Any, classes: bool):
+        dask = dask_or_error()
+        if not is_dask(X) or X.ndim != 2:
+            raise TypeError(
+                f"X: expected a dask array or data frame (rows × features), got "
+                f"{type(X).__name__}; for data in memory use ellzero.{_twin(classes)}."
+            )
+        self.classes_wanted = classes
+        self.names = names_of(X)
+        self.n_features = _n_columns(X)
+        self.dtype = _dtype(X)
+        blocks = _row_blocks(X)
+        named = None if self.names is None else np.asarray(self.names, dtype=object)
+        load = dask.delayed(rows.load, pure=False)
+        targets, weights = _aligned(y, "y", X, len(blocks)), [None] * len(blocks)
+        if weight is not None:
+            weights = _aligned(weight, "sample_weight", X, len(blocks))
+        together = zip(blocks, targets, weights, strict=True)
+        self.parts = Parts(
+            [load(i, block, t, w, named, classes) for i, (block, t, w) in enumerate(together)]
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.n_features
+
+    @property
+    def n_rows(self) -> int:
+        return self.statistics.n_rows if self.adds_up else self.summary.n_rows
+
+    @property
+    def adds_up(self) -> bool:
+        """Do sums of n × n numbers tell all that is asked of the data?"""
+        return not self.classes_wanted and self.n_features <= LARGEST_GRAM
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        n_rows, stats = _some(self.parts.ask(rows.statistics))
+        if stats is None:
+            raise ValueError("sample_weight: all weights are zero.")
+        check_squarable(stats.xx.diagonal(), stats.yy)
+        return Statistics(**{**vars(stats), "n_rows": n_rows})
+
+    @cached_property
+    def summary(self) -> rows.Summary:
+        summary = _some(self.parts.ask(rows.summary, self.classes_wanted))
+        if not summary.weight:
+            raise ValueError("sample_weight: all weights are zero.")
+        check_squarable(summary.squares, 0.0)
+        return summary
+
+    def deviations(self) -> Vector:
+        """The standard deviation of every column; 1 where it is constant."""
+        if self.adds_up:
+            stats = self.statistics
+            return nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
+        return nonzero(np.sqrt(self.summary.squares / self.summary.weight), self.summary.mean)
+
+
+def names_of(X: Any) -> list[Any] | None:
+    """The columns of a data frame, where all of them have names, as scikit-learn has it."""
+    if not is_frame(X):
+        return None
+    names = list(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _twin(classes: bool) -> str:
+    return "SparseClassifier" if classes else "SparseRegressor"
+
+
+def _some(answer: Any) -> Any:
+    if answer is None:
+        raise ValueError("X: has no rows.")
+    return answer
+
+
+def _n_columns(X: Any) -> int:
+    n = len(X.columns) if is_frame(X) else X.shape[1]
+    if n != n:
+        raise ValueError("X: the number of columns is not known; call X.compute_chunk_sizes().")
+    if n == 0:
+        raise ValueError("X: has no columns.")
+    return int(n)
+
+
+def _dtype(X: Any) -> np.dtype[Any]:
+    """float32 where all of X is that, otherwise float64."""
+    dtypes = dict(X.dtypes) if is_frame(X) else {"X": X.dtype}
+    for name, dtype in dtypes.items():
+        if getattr(dtype, "kind", "O") not in "fiub":
+            column = f"column {name!r} " if is_frame(X) else ""
+            raise ValueError(f"X: {column}has dtype {dtype}; encode text and categories first.")
+    single = all(dtype == np.float32 for dtype in dtypes.values())
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _row_blocks(X: Any) -> list[list[Any]]:
+    """For every partition of the rows the blocks of its columns."""
+    if is_frame(X):
+        return [[part] for part in X.to_delayed()]
+    return [list(row) for row in X.to_delayed()]
+
+
+def _aligned(values: Any, name: str, X: Any, n_parts: int) -> list[Any]:
+    """The same partitions of a column of numbers as X has."""
+    known = not is_frame(X) and not np.isnan(X.shape[0])
+    if not is_dask(values):
+        if not known:
+            raise TypeError(
+                f"{name}: expected a dask collection with the partitions of X, got "
+                f"{type(values).__name__}; X does not know its lengths."
+            )
+        values = _spread(values, name, X)
+    if getattr(values, "ndim", None) != 1:
+        raise ValueError(f"{name}: expected one column, got {values.ndim} dimensions.")
+    if hasattr(values, "chunks") and known and not np.isnan(values.shape[0]):
+        if values.shape[0] != X.shape[0]:
+            raise ValueError(f"{name}: has {values.shape[0]} rows, but X has {X.shape[0]}.")
+        values = values.rechunk((X.chunks[0],))
+    parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"{name}: has {len(parts)} partitions, but X has {n_parts}; give both the same."
+        )
+    return parts
+
+
+def _spread(values: Any, name: str, X: Any) -> Any:
+    import dask.array
+
+    array: NDArray[Any] = np.asarray(values)
+    if array.shape != (X.shape[0],):
+        raise ValueError(f"{name}: expected shape ({X.shape[0]},), got {array.shape}.")
+    return dask.array.from_array(array, chunks=(X.chunks[0],))
