@@ -1,6 +1,7 @@
 """The estimators: what they fit, what they take, and how they go with the rest of scikit-learn."""
 
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -353,3 +354,26 @@ def test_a_limit_on_steps_is_kept_and_said(method):
     assert lz.SparseRegressor(6, method=method, max_iter=5000).fit(X, y).loss_ <= short.loss_
     with pytest.raises(ValueError, match="max_iter: expected a whole number of at least 1"):
         lz.SparseRegressor(6, method=method, max_iter=0).fit(X, y)
+
+
+@pytest.mark.parametrize("constant", [1.0, 7.0, 1e6, np.pi])
+@pytest.mark.parametrize("weight", [None, np.arange(120.0)])
+def test_a_constant_column_has_no_coefficient(constant, weight):
+    A = np.column_stack([X, np.full(len(X), constant)])
+    for model in (lz.SparseRegressor(9), lz.SparseRegressor(8, forced=8)):
+        assert model.fit(A, Y, weight).coef_[-1] == 0
+    assert not lz.SparseRegressor(2).fit(np.full((120, 3), constant), Y).coef_.any()
+
+
+def test_no_forced_features_may_be_none():
+    assert_array_equal(
+        lz.SparseRegressor(2, forced=None).fit(X, Y).coef_, lz.SparseRegressor(2).fit(X, Y).coef_
+    )
+
+
+def test_few_supports_of_classes_are_all_looked_at():
+    model = lz.SparseClassifier(2).fit(X, LABELS)
+    assert model.solution_.status is lz.Status.OPTIMAL
+    f = lz.Logistic(X / X.std(axis=0), LABELS == "yes", fit_intercept=True, ridge=1e-3)
+    best = min(f.minimize(S).value for S in combinations(range(len(NAMES)), 2))
+    assert_allclose(model.loss_, best, rtol=1e-9)

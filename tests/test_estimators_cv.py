@@ -256,3 +256,11 @@ def test_a_loss_without_likelihood_has_no_criterion():
     f = lz.from_callables(lambda x: np.sum(x**4), lambda x: 4 * x**3, 3)
     with pytest.raises(ValueError, match=r"Custom: .* no likelihood.*choose .* cross-validation"):
         lz.information_criteria(f, lz.path(f, [1, 2]))
+
+
+def test_criteria_do_not_take_a_model_that_fits_anything():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 60)), rng.standard_normal(20)
+    model = lz.SparseRegressorCV(range(17, 22), criterion="bic", method="omp").fit(X, y)
+    assert np.isinf(model.cv_results_["bic"]).tolist() == [False, False, True, True, True]
+    assert model.sparsity_ < 19

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.model_selection import KFold
 
 import ellzero as lz
 
@@ -66,7 +67,7 @@ def test_unknown_forced_names():
     )
     assert "forced: indices must be 0 to 3" in message(lz.SparseRegressor(1, forced=[4]), X, Y)
     assert "forced: expected names or indices" in message(
-        lz.SparseRegressor(1, forced=4), X, Y, error=TypeError
+        lz.SparseRegressor(1, forced=4.0), X, Y, error=TypeError
     )
 
 
@@ -141,7 +142,7 @@ def test_options_that_are_unknown():
     assert "method: expected 'auto' or one of ['arht'," in message(
         lz.SparseRegressor(1, method="omg"), X, Y
     )
-    assert "alpha: expected a finite number above 0, got -1" in message(
+    assert "alpha: expected a finite number, 0 or above, got -1" in message(
         lz.SparseRegressor(1, alpha=-1), X, Y
     )
     assert "loss: expected one of ['squared_error', 'log_loss'], got 'l2'" in message(
@@ -151,6 +152,67 @@ def test_options_that_are_unknown():
         lz.SparseRegressorCV(criterion="best"), X, Y
     )
     assert "random_state: expected" in message(lz.SparseRegressor(1, random_state="a"), X, Y)
+
+
+def test_values_that_mean_nothing():
+    assert "standardize: expected True or False, got 'no'" in message(
+        lz.SparseRegressor(1, standardize="no"), X, Y
+    )
+    assert "fit_intercept: expected True or False" in message(
+        lz.SparseClassifier(1, fit_intercept="no"), X, LABELS
+    )
+    assert "y: expected numbers, got dtype datetime64" in message(
+        lz.SparseRegressor(1), X, np.arange(30).astype("datetime64[D]")
+    )
+    for several in ("23", np.array(3), (s for s in (1, 2))):
+        assert "sparsity: expected a whole number" in message(
+            lz.SparseRegressorCV(several), X, Y, error=TypeError
+        )
+
+
+def test_folds_that_cannot_be_fitted():
+    assert message(lz.SparseRegressorCV(2, cv=[]), X, Y) == (
+        "cv: expected at least one split of the rows."
+    )
+    assert message(lz.SparseClassifierCV(2, cv=KFold(2)), X, np.repeat(["a", "b"], 15)) == (
+        "cv: the rows to fit in split 0 are all of class 'b'; use other folds, such as "
+        "StratifiedKFold's."
+    )
+
+
+def test_a_class_without_weight():
+    classes = np.repeat(["a", "b", "c"], 10)
+    assert message(lz.SparseClassifier(1), X, classes, (classes != "b") * 1.0) == (
+        "y: all rows of class 'b' have weight zero; leave them out."
+    )
+
+
+def undefined_at(*sizes):
+    def score(model, A, y):
+        s = np.count_nonzero(model.coef_)
+        return np.nan if s in sizes else -s
+
+    return score
+
+
+def test_scores_that_are_no_numbers():
+    with pytest.warns(UserWarning, match=r"scoring: the score is NaN at sizes \[1, 3\]"):
+        model = lz.SparseRegressorCV(4, cv=3, scoring=undefined_at(1, 3)).fit(X, Y)
+    assert model.sparsity_ == 2
+    assert "scoring: the score is NaN at every size" in message(
+        lz.SparseRegressorCV(2, cv=3, scoring=undefined_at(1, 2)), X, Y
+    )
+
+
+@pytest.mark.parametrize("scoring", ["neg_max_error", undefined_at()])
+def test_scorers_that_take_no_weights(scoring):
+    with pytest.warns(UserWarning, match="takes no sample_weight; the folds are scored without"):
+        weighted = lz.SparseRegressorCV(3, cv=3, scoring=scoring).fit(X, Y, np.ones(30))
+    plain = lz.SparseRegressorCV(3, cv=3, scoring=scoring).fit(X, Y)
+    assert (
+        weighted.cv_results_["mean_test_score"].tolist()
+        == plain.cv_results_["mean_test_score"].tolist()
+    )
 
 
 def test_weights_that_are_wrong():

@@ -147,6 +147,7 @@ class Objective(ABC):
     per_feature: tuple[int, ...] = ()
     """What a feature owns: (), one coefficient, or (C,), a row of C of them."""
     resolution: float = 0.0
+    n_rows: float = np.inf  # of the data, where f is made of data
     """Differences of values below this are rounding, not progress."""
     floor: float = -np.inf
     """f is never less than this; what comes as close as rounding allows needs no improvement."""

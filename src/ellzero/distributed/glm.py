@@ -70,6 +70,9 @@ class Spread(GeneralizedLinear):
     def _restricted(self, S: Support, fixed: Iterate | None = None) -> _Restricted:
         return _Summed(super()._restricted(S, fixed), partial(self.parts.ask, _look, S, fixed))
 
+    def best_subset(self, k: int) -> None:
+        """Every support would take passes of its own."""
+
     def _insertion_bounds(self, base: Iterate) -> Vector:
         """None are known: every candidate is refitted."""
         return np.where(self.outside(base.support), -np.inf, np.inf)

@@ -52,7 +52,7 @@ class DistributedLeastSquares(LeastSquares):
         b, yy = b - gram.cross @ onto, yy - float(b[F] @ onto)
         gram.scale = gram.scale / self.units
         Quadratic.__init__(self, gram, b / self.units, 0.5 * max(yy, 0.0), ridge)
-        self.breadth = breadth(summary.n_rows * n)
+        self.n_rows, self.breadth = summary.n_rows, breadth(summary.n_rows * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self.total_weight = summary.weight

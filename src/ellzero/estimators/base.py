@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem, Solved, check_alpha
+from ellzero.estimators.problem import Problem, Solved, check_alpha, check_switch
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
     check_data,
@@ -101,8 +101,8 @@ class SparseEstimator(BaseEstimator):
         return Problem(
             objective=objective,
             method=self.method,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
+            fit_intercept=check_switch("fit_intercept", self.fit_intercept),
+            standardize=check_switch("standardize", self.standardize),
             forced=check_forced(self.forced, names_of(self), n_features),
             alpha=check_alpha(self.alpha, objective),
             seed=seed_of(self.random_state),

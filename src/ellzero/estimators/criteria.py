@@ -20,8 +20,9 @@ def information_criteria(
 ) -> dict[str, NDArray[np.float64]]:
     """AIC, BIC, EBIC and GIC of every size of a path; the size with the least is the one to take.
 
-    With D = −2 log-likelihood, k coefficients, m rows and s of p features selected these are
-    D + 2k, D + k log m, D + k log m + 2 log (p choose s) and D + k log p log log m.
+    With D = −2 log-likelihood up to a constant, k coefficients, m rows and s of p features selected
+    these are D + 2k, D + k log m, D + k log m + 2 log (p choose s) and D + k log p log log m.
+    Weights count as rows: m is their sum. A model with as many coefficients as rows has inf.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ def information_criteria(
     k = np.array([_n_coefficients(f, solution) for solution in found], dtype=float)
     deviance = np.array([f.deviance(bare_loss(f, solution)) for solution in found])
     log_choices = gammaln(p + 1) - gammaln(chosen + 1) - gammaln(p - chosen + 1)
+    deviance[k >= f.n_rows] = np.inf  # any y would be fitted: that says nothing
     bic = deviance + k * np.log(m)
     return {
         "aic": deviance + 2 * k,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +92,7 @@ class ChoosesSparsity(SparseEstimator):
         results = self.cv_results_
         if self.criterion in CRITERIA:
             return int(np.argmin(results[self.criterion]))
-        mean = results["mean_test_score"]
+        mean = ranked(results["mean_test_score"], results["sparsity"])
         best = int(np.argmax(mean))
         if self.criterion == "1se":
             return int(np.argmax(mean >= mean[best] - results["se_test_score"][best]))
@@ -110,12 +112,16 @@ class ChoosesSparsity(SparseEstimator):
             del model.feature_names_in_
         scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         rows = (X, y, weight)
-        for k, (_, test) in enumerate(splits):
-            if weight is not None and not weight[test].any():
-                raise ValueError(
-                    f"cv: all rows to test in split {k} have weight zero; use other folds or leave "
-                    "those rows out."
-                )
+        if not splits:
+            raise ValueError("cv: expected at least one split of the rows.")
+        for k, split in enumerate(splits):
+            self._check_split(k, split[0], split[1], y, weight)
+        if weight is not None and scorer is not None and not takes_weights(scorer):
+            warnings.warn(
+                f"scoring: {self.scoring!r} takes no sample_weight; the folds are scored without.",
+                UserWarning,
+                stacklevel=5,
+            )
         training = _training_statistics(rows, splits) if problem.adds_up(X.shape[1]) else None
         return np.array(
             Parallel(n_jobs=self.n_jobs)(
@@ -130,6 +136,21 @@ class ChoosesSparsity(SparseEstimator):
                 for k, (train, test) in enumerate(splits)
             )
         )
+
+    def _check_split(self, k: int, train: Any, test: Any, y: Any, weight: Any) -> None:
+        if weight is not None and not weight[test].any():
+            raise ValueError(
+                f"cv: all rows to test in split {k} have weight zero; use other folds or leave "
+                "those rows out."
+            )
+        if is_classifier(self):
+            live = np.unique(y[train] if weight is None else y[train][weight[train] > 0])
+            if len(live) < 2:
+                raise ValueError(
+                    f"cv: the rows to fit in split {k} are all of class "
+                    f"{self.classes_[live].tolist()[0]!r}; use other folds, such as "
+                    "StratifiedKFold's."
+                )
 
     def _mean_score(self, X: Any, y: Any, weight: Any) -> float:
         """Minus the mean loss of a prediction."""
@@ -153,7 +174,8 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
     criterion : {"cv", "1se", "aic", "bic", "ebic", "gic"}, default="cv"
         "cv" takes the size with the best mean score over the folds, "1se" the smallest size whose
         score is within one standard error of that; the others are information criteria, for which
-        folds are made only if you give `cv` or `scoring`, and then only to be reported.
+        folds are made only if you give `cv` or `scoring`, and then only to be reported; they take
+        the sum of the weights for the number of rows.
     cv : int, splitter or iterable of (train, test), default=None
         The folds; None makes 5. For groups, pass ``list(GroupKFold().split(X, y, groups))``.
     scoring : str or callable, default=None
@@ -269,7 +291,28 @@ def _score(model: Any, X: Any, y: Any, weight: Any, scorer: Callable[..., float]
     if scorer is None:
         return model._mean_score(X, y, weight)
     labels = model.classes_[y] if is_classifier(model) else y
-    return scorer(model, X, labels, **({} if weight is None else {"sample_weight": weight}))
+    weights = {} if weight is None or not takes_weights(scorer) else {"sample_weight": weight}
+    return scorer(model, X, labels, **weights)
+
+
+def takes_weights(scorer: Callable[..., float]) -> bool:
+    """Does a scorer, or the metric that scikit-learn has made it of, know what to do with them?"""
+    known = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters
+    return "sample_weight" in known
+
+
+def ranked(scores: NDArray[np.float64], sizes: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores to compare, in which those that are no numbers come last."""
+    undefined = np.isnan(scores)
+    if undefined.all():
+        raise ValueError("scoring: the score is NaN at every size; use another, or other folds.")
+    if undefined.any():
+        warnings.warn(
+            f"scoring: the score is NaN at sizes {sizes[undefined].tolist()}, which are not taken.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return np.where(undefined, -np.inf, scores)
 
 
 def described(scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

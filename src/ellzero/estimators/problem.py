@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ellzero.checks import check_number
 from ellzero.core import Iterate, Objective, Solution, Support, Vector
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
@@ -102,7 +101,7 @@ class Problem:
     @property
     def _options(self) -> dict[str, Any]:
         return {
-            "fit_intercept": bool(self.fit_intercept),
+            "fit_intercept": self.fit_intercept,
             "forced": self.forced,
             "ridge": self.alpha,
         }
@@ -127,9 +126,16 @@ def is_least_squares(objective: Callable[..., Objective]) -> bool:
 def check_alpha(alpha: Any, objective: Callable[..., Objective]) -> float:
     if alpha is None:
         return 0.0 if is_least_squares(objective) else SEPARABLE_ALPHA
-    if alpha != 0:
-        check_number("alpha", alpha, above=0)
+    numeric = isinstance(alpha, int | float | np.number) and not isinstance(alpha, bool)
+    if not numeric or not 0 <= alpha < np.inf:
+        raise ValueError(f"alpha: expected a finite number, 0 or above, got {alpha!r}.")
     return float(alpha)
+
+
+def check_switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_) and value not in (0, 1):
+        raise ValueError(f"{name}: expected True or False, got {value!r}.")
+    return bool(value)
 
 
 def deviations(X: Any, weight: Vector | None) -> Vector:

@@ -19,7 +19,8 @@ from ellzero.objectives.least_squares import LeastSquares
 class SparseRegressor(RegressorMixin, SparseEstimator):
     """Linear regression on the best features, at most `sparsity` of them.
 
-    Minimises ½ Σ w (y − Xx − a)² + ½ alpha ‖x‖² over all models of that size.
+    Minimises ½ Σ w (y − Xx − a)² + ½ alpha ‖x‖² over all models of that size; with `standardize`
+    the x of the penalty is that of features divided by their standard deviations.
 
     Parameters
     ----------
@@ -35,13 +36,16 @@ class SparseRegressor(RegressorMixin, SparseEstimator):
         and the methods that compare coefficients or gradients, treat them alike. Coefficients are
         told on the scale of X all the same.
     forced : names or indices of features, default=()
-        Features that are in every model, on top of the `sparsity` selected ones.
+        Features that are in every model, on top of the `sparsity` selected ones. Whole numbers are
+        positions, also where the columns of a frame are called by numbers.
     alpha : float, default=None
         The ridge penalty on all coefficients. None means 0 for least squares, and for the log-loss
-        1e-3, just enough for coefficients to be finite where features separate the classes.
+        1e-3, just enough for coefficients to be finite where features separate the classes. It
+        stands beside a sum over weighted rows, so it counts for more where weights sum to less.
     max_iter : int, default=None
         The most steps that a search may take, after which a warning says that it was cut short:
-        of "auto" improvements at any size, of the others steps of the algorithm. None leaves the
+        of "auto" improvements at any size, of "omp" features, of the others steps of the algorithm
+        after its start. None leaves the
         method its own limit; all but "iht", which stops after 10 000, then run to their end.
     random_state : int, RandomState, Generator or None, default=0
         Seeds the methods that draw random numbers, "auto" and "arht". None draws afresh.

@@ -32,7 +32,8 @@ class SparseSelector(SelectorMixin, SparseEstimator):
     loss : {"squared_error", "log_loss"}, default="squared_error"
         "squared_error" where y holds numbers, "log_loss" where it holds classes.
 
-    The attributes are those of `SparseRegressor` or `SparseClassifier`.
+    The attributes are those of `SparseRegressor`; for classes there are also `classes_`, and where
+    there are more than two `coef_` and `intercept_` have a row for each.
 
     Examples
     --------
@@ -78,6 +79,7 @@ class SparseSelector(SelectorMixin, SparseEstimator):
         return self.loss == "squared_error"
 
     def _check_target(self, y: NDArray[Any], weight: Any) -> NDArray[Any]:
+        self.__dict__.pop("classes_", None)
         if self._numeric_target:
             return super()._check_target(y, weight)
         check_classification_targets(y)

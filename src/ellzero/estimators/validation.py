@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import ceil, sqrt
 from typing import Any
 
@@ -27,7 +27,8 @@ except ImportError:  # scikit-learn < 1.6 has it as a method, with an older name
 LARGEST_DEFAULT = 10
 """The sizes to choose from end here unless the user says more."""
 
-TEXT_IN_Y = "y: expected numbers, got text; for classes use SparseClassifier or loss='log_loss'."
+FOR_CLASSES = "for classes use SparseClassifier or loss='log_loss'."
+TEXT_IN_Y = f"y: expected numbers, got text; {FOR_CLASSES}"
 
 
 def check_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
@@ -52,7 +53,8 @@ def check_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
 
 def check_numeric(y: NDArray[Any]) -> NDArray[Any]:
     if y.dtype.kind not in "fiub":
-        raise ValueError(TEXT_IN_Y)
+        kind = "text" if y.dtype.kind in "OSU" else f"dtype {y.dtype}"
+        raise ValueError(f"y: expected numbers, got {kind}; {FOR_CLASSES}")
     return y
 
 
@@ -98,7 +100,9 @@ def _entries(X: NDArray[Any]) -> tuple[Any, Any, Any]:
 
 def check_forced(forced: Any, names: NDArray[Any] | None, n_features: int) -> Support:
     """Names or indices of features as sorted indices."""
-    members = [forced] if isinstance(forced, str) else forced
+    if forced is None:
+        forced = ()
+    members = [forced] if isinstance(forced, str | int | np.integer) else forced
     if not isinstance(members, Iterable):
         raise TypeError(f"forced: expected names or indices of features, got {forced!r}.")
     members = np.asarray(members) if hasattr(members, "dtype") else list(members)
@@ -163,7 +167,8 @@ def check_size(sparsity: Any, n_features: int, n_forced: int) -> int:
 
 def check_sizes(sparsity: Any, n_features: int, n_forced: int) -> list[int]:
     """The sizes to choose from, ascending; one number stands for all up to it."""
-    if isinstance(sparsity, Iterable):
+    single = isinstance(sparsity, str | Iterator) or getattr(sparsity, "ndim", 1) == 0
+    if isinstance(sparsity, Iterable) and not single:
         sizes = sorted({check_size(s, n_features, n_forced) for s in sparsity})
         if not sizes:
             raise ValueError("sparsity: expected at least one size, such as range(1, 11).")
@@ -183,4 +188,7 @@ def encode_classes(y: NDArray[Any], weight: Any) -> tuple[NDArray[Any], NDArray[
             f"y: has only one class, {present.tolist()[0]!r}{left}; a classifier needs rows of at "
             "least two classes."
         )
+    if len(present) < len(classes):
+        lost = np.setdiff1d(classes, present).tolist()[0]
+        raise ValueError(f"y: all rows of class {lost!r} have weight zero; leave them out.")
     return classes, codes

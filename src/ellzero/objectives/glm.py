@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +38,9 @@ LARGEST_LOCAL_GRAM = 500
 
 LARGEST_SPARSE_LOCAL_GRAM = 128
 """The same for sparse data, of which a few columns are handled faster than all."""
+
+ENUMERABLE = 1_000_000
+"""All supports of a size are looked at where they, times the rows and columns, are up to this."""
 
 BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
@@ -180,6 +185,13 @@ class GeneralizedLinear(Objective):
         else:
             intercept = np.zeros(self.per_feature)
         return Model(full, intercept if self.per_feature else float(intercept), x.value, attained)
+
+    def best_subset(self, k: int) -> Iterate | None:
+        n_supports = comb(self.n_choosable, k)
+        if n_supports * self.n_rows * (k + 1) * self._width**2 > ENUMERABLE:
+            return None
+        supports = combinations(self.choosable.tolist(), k)
+        return min((self.minimize(S) for S in supports), key=lambda x: x.value)
 
     # what a Hessian makes possible
 

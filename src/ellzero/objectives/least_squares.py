@@ -12,6 +12,7 @@ from ellzero.checks import as_support
 from ellzero.core import Iterate, Matrix, Model, Support, Vector
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
+    CONSTANT,
     LARGEST_GRAM,
     DenseGram,
     LazyGram,
@@ -92,7 +93,7 @@ class LeastSquares(Quadratic):
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         gram, b, yy = profiled_moments(stats, fit_intercept, F, ridge)
         super().__init__(gram, b, 0.5 * yy, ridge)
-        self.breadth = breadth(stats.n_rows * n)
+        self.n_rows, self.breadth = stats.n_rows, breadth(stats.n_rows * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self.total_weight = stats.weight
@@ -114,7 +115,7 @@ class LeastSquares(Quadratic):
         yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
         b = gram.inner(t[:, None])[:, 0] * gram.scale
         super().__init__(gram, b, 0.5 * max(yy, 0.0), ridge)
-        self.breadth = breadth(m * n)
+        self.n_rows, self.breadth = m, breadth(m * n)
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self.total_weight = float(weight.sum())
@@ -134,6 +135,8 @@ class LeastSquares(Quadratic):
         if self._data is None or self._well_determined(x):
             return self._complete_from_moments(x, F, T)
         A, t, mean, mean_y = self._rows(T)
+        squares = np.einsum("ij,ij->j", A, A)
+        A = A * (squares > CONSTANT * self.total_weight * mean**2)  # or rounding is taken for data
         free = slice(None) if x.minimizer else slice(0, len(F))
         coef = np.concatenate([np.zeros(len(F)), x.coef])
         coef[free] = 0.0
