@@ -24,6 +24,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-dev-shm-usage",
 )
 
 STICKING_OUT = """[...document.querySelectorAll("main *, header *")]

@@ -31,9 +31,8 @@ NEEDED = (
 def render(study: dict[str, Any]) -> str:
     """A page that shows a study: one HTML file with everything in it.
 
-    The entries of ``study["models"]`` may have two keys more, for which `study` does not look:
-    "lower_bound", a number that the loss of no model of this size can be below, and "certified",
-    true where the model is proven best.
+    An entry of ``study["models"]`` is "certified" where it is proven best. It may have a key that
+    `study` does not look for: "lower_bound", which the loss of no model of this size can be below.
 
     Examples
     --------
