@@ -177,6 +177,14 @@ def test_a_sparse_npz_file_with_indices_out_of_bounds(tmp_path, capsys):
     assert "ind" in message
 
 
+def test_categories_cannot_be_sparse(tmp_path, capsys):
+    path = tmp_path / "data.libsvm"
+    path.write_text("1 1:2\n0 1:3\n")
+    assert fails(capsys, "fit", path, "--categorical", "f1") == (
+        "--categorical: the columns of a sparse matrix can only be numbers."
+    )
+
+
 def test_a_separator_of_its_own(tmp_path, rng, capsys):
     path = tmp_path / "data.csv"
     mixed(rng).to_csv(path, index=False, sep=";")

@@ -241,6 +241,8 @@ def test_hostile_names_cannot_leave_their_element():
         ({"version": 99}, "expected version 1 of the results, got 99"),
         ({"models": []}, "one model for every size"),
         ({"title": float("nan")}, "cannot be written as JSON"),
+        ({"features": {}}, "damaged; a model lacks '2'"),
+        ({"models": [{}] * 5}, "damaged; a model lacks 's'"),
     ],
 )
 def test_what_is_no_study_is_refused(found, broken, message):

@@ -24,6 +24,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-dev-shm-usage",
 )
 
 STICKING_OUT = """[...document.querySelectorAll("main *, header *")]
@@ -362,6 +363,20 @@ def test_one_size_without_folds_makes_a_page(page, diabetes):
     assert page.size() == 3
     assert not page.find("#validation").is_displayed()
     assert not page.find("#fewer").is_enabled()
+
+
+@pytest.mark.parametrize("y", ["constant", "exact"])
+def test_extremes_make_a_page(page, y, rng):
+    X = rng.standard_normal((30, 4))
+    found = study(X, np.ones(30) if y == "constant" else X[:, 0] - 2 * X[:, 1], sizes=[1, 2, 3])
+    page.show(found)
+    page.find("#size").click()
+    page.press("END")
+    assert page.size() == 3
+    text = page.text("body")
+    assert not any(word in text for word in ("NaN", "undefined", "Infinity", "∞", "×"))
+    assert "±0 %" in text.replace("\xa0", " ")
+    assert "NaN" not in page.ask("document.body.innerHTML")
 
 
 @pytest.mark.parametrize(

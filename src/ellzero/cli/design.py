@@ -92,7 +92,8 @@ def design_of(
     if not features.columns:
         raise ValueError("no column is left to choose features from.")
     _check_names(features, categorical, "--categorical")
-
+    if set(categorical) & set(features.matrix_names):
+        raise ValueError("--categorical: the columns of a sparse matrix can only be numbers.")
     frame = {name: _feature(column, name in categorical) for name, column in features.frame.items()}
     index = range(table.n_rows)
     features = Table(pandas().DataFrame(frame, index=index), features.matrix, features.matrix_names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,11 +166,10 @@ def _text_header(path: Path, separator: str) -> list[str]:
 
 
 def _check_names(names: Collection[str]) -> None:
-    seen: set[str] = set()
-    twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        raise ValueError(f"more than one column is called {listed(dict.fromkeys(twice))}")
-    if "" in seen:
+        raise ValueError(f"more than one column is called {listed(twice)}")
+    if "" in names:
         raise ValueError(f"column {list(names).index('') + 1} has no name in the first line")
 
 
@@ -213,7 +213,7 @@ class _Told(io.RawIOBase):
 def _parquet(path: Path) -> Table:
     frame = pandas().read_parquet(path).reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
-    _check_names(frame.columns)
+    _check_names(list(frame.columns))
     return Table(frame)
 
 

@@ -25,7 +25,7 @@ def pandas() -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("data sets need pandas: pip install 'ellzero[data]'") from error
+        raise ImportError("tables need pandas: pip install 'ellzero[data]'") from error
     return pd
 
 

@@ -31,7 +31,7 @@ function powersOf(low, high) {
 // A value axis: from data to pixels, and where its ticks are. Logarithmic where losses span decades.
 function valueAxis(values, bottom, top, mayBend) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const bends = mayBend && low > 0 && high / low > 50;
+  const bends = mayBend && high / low > 50 && low > 1e-6 * high; // a loss of zero is no decade
   const bend = bends ? Math.log : (v) => v;
   const margin = 0.06 * (bend(high) - bend(low)) || Math.abs(high) * 0.1 || 1;
   const [a, b] = [bend(low) - margin, bend(high) + margin];

@@ -15,15 +15,24 @@ from ellzero.report.study import SCHEMA, VERSION
 SCRIPTS = ("words.js", "csv.js", "charts.js", "tables.js", "figures.js", "report.js")
 """Joined to one script, in this order."""
 
-NEEDED = ("task", "n_rows", "n_features", "features", "methods", "sizes", "losses", "models")
+NEEDED = (
+    "task",
+    "n_rows",
+    "n_features",
+    "features",
+    "methods",
+    "sizes",
+    "losses",
+    "models",
+    "resolution",
+)
 
 
 def render(study: dict[str, Any]) -> str:
     """A page that shows a study: one HTML file with everything in it.
 
-    The entries of ``study["models"]`` may have two keys more, for which `study` does not look:
-    "lower_bound", a number that the loss of no model of this size can be below, and "certified",
-    true where the model is proven best.
+    An entry of ``study["models"]`` is "certified" where it is proven best. It may have a key that
+    `study` does not look for: "lower_bound", which the loss of no model of this size can be below.
 
     Examples
     --------
@@ -61,6 +70,21 @@ def check_study(study: Any) -> None:
         raise ValueError(f"study: the results are incomplete, {missing[0]!r} is missing.")
     if not study["models"] or len(study["models"]) != len(study["sizes"]):
         raise ValueError("study: expected one model for every size, and at least one.")
+    try:
+        for model in study["models"]:
+            _check_model(model, study["features"])
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(f"study: the results are damaged; a model lacks {error}.") from error
+
+
+def _check_model(model: Any, features: Any) -> None:
+    """Look up what the page will look up."""
+    _ = model["s"], model["loss"], model["explained"], model["intercept"][0]
+    rows = model["chosen"] + model["forced"]
+    for row in rows:
+        _ = row["coefficients"][0], features[str(row["feature"])]["deviation"]
+    for row in model["chosen"]:
+        _ = [features[str(other["feature"])]["name"] for other in row["stand_ins"]]
 
 
 def _text(name: str) -> str:

@@ -31,7 +31,8 @@ function go(position) {
   drawFeatures();
   drawCharts();
   for (const row of at("sizes").tBodies[0].rows) {
-    row.toggleAttribute("aria-current", row.sectionRowIndex === here);
+    if (row.sectionRowIndex === here) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
   }
 }
 
@@ -96,7 +97,8 @@ function drawNotes() {
     ? ` The models are those of “${study.methods[0]}”; every method is refitted on its features.` : "";
   const bound = study.models.some((model) => Number.isFinite(model.lower_bound))
     ? " No model of a size can be below the shaded band." : "";
-  at("loss-note").append(`Loss: ${loss}.${compared}${bound}`);
+  const ridge = study.alpha ? `, plus a ridge of ${number(study.alpha)} on standardised features` : "";
+  at("loss-note").append(`Loss: ${loss}${ridge}.${compared}${bound}`);
   at("cv-note").append("The band is one standard error over the folds; the thin line is one standard " +
     "error above the lowest error.");
   at("paths-note").append("A feature has a line where it is chosen. Point at a feature in the table, or press " +

@@ -108,6 +108,8 @@ def study(
         "n_rows": int(X.shape[0]),
         "n_features": int(X.shape[1]),
         "n_forced": len(problem.forced),
+        "alpha": problem.alpha,
+        "resolution": solved.f.resolution,
         "features": _features(models, names, deviations(X, weight)),
         "methods": [first, *others],
         "sizes": found,

@@ -71,7 +71,7 @@ function chosenRow(model, row, largest) {
     drawPaths();
   });
   const entry = startOfRow([button], row, largest);
-  entry.append(bodyCell("without it", "number", change(row.loss_without, model.loss)));
+  entry.append(bodyCell("without it", "number", change(row.loss_without, model.loss, study.resolution)));
   entry.append(bodyCell("stand-ins", "stand-ins", ...row.stand_ins.map((o) => standIn(model, o))));
   entry.addEventListener("pointerenter", () => mark(row.feature));
   entry.addEventListener("pointerleave", () => mark(pressed));
@@ -86,7 +86,7 @@ function plainRow(name, kind, row, largest) {
 }
 
 function standIn(model, other) {
-  const details = [change(other.loss, model.loss)];
+  const details = [change(other.loss, model.loss, study.resolution)];
   if (other.correlation !== null) details.push(`r\u00a0${correlation(other.correlation)}`);
   return element("div", {}, named(nameOf(other.feature)),
     element("span", { class: "quiet" }, ` ${details.join(", ")}`));

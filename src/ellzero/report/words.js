@@ -22,10 +22,13 @@ const share = (value) => `${number(100 * value, 3, value < 1 ? 3 : 1)}\u00a0%`;
 // Two digits, three where two would make it look like 1.
 const correlation = (r) => minus(r.toFixed(Math.abs(r) > 0.99 ? 3 : 2));
 
-// A difference relative to a loss, with its sign.
-function change(to, from) {
-  const relative = (to - from) / (Math.abs(from) || 1);
-  if (Math.abs(relative) < 5e-7) return "±0\u00a0%";
+// A difference relative to a loss, with its sign; a factor where percentages would be silly.
+// What is less than the resolution is rounding.
+function change(to, from, resolution) {
+  if (Math.abs(to - from) <= resolution) return "±0\u00a0%";
+  if (from <= resolution) return `to ${number(to)}`;
+  if (to > 100 * from) return `×${number(to / from, 2)}`;
+  const relative = (to - from) / from;
   const digits = Math.abs(relative) < 0.1 ? 2 : 3;
   return `${relative > 0 ? "+" : ""}${number(100 * relative, digits, 2)}\u00a0%`;
 }
@@ -96,8 +99,9 @@ const ofVariance = (model, what) =>
 function ofNextSize(study, k) {
   const [model, next] = [study.models[k], study.models[k + 1]];
   if (!next) return [];
-  const gain = (model.loss - next.loss) / (Math.abs(model.loss) || 1);
-  const by = gain < 5e-7 ? "not lower the loss" : `lower the loss by ${share(gain)}`;
+  const gain = model.loss - next.loss;
+  const by = gain <= study.resolution
+    ? "not lower the loss" : `lower the loss by ${share(gain / model.loss)}`;
   const word = ordinal(next.s);
   const subject = next.s === model.s + 1 ? `${article(word)} ${word}` : `Going to ${next.s}`;
   return [`${subject} would ${by}.`];
