@@ -22,7 +22,7 @@ from data_files import sample_frame, shrunk  # noqa: E402
 from ellzero.cli.main import main  # noqa: E402
 from ellzero.datasets import loading  # noqa: E402
 from ellzero.datasets.registry import ENTRIES  # noqa: E402
-from ellzero.experiments import FAST, FIGURES, Settings, reproduce, store  # noqa: E402
+from ellzero.experiments import FAST, FIGURES, Settings, report, reproduce, store  # noqa: E402
 from ellzero.experiments.figures import CURVES, METHODS, REFITTED, SPARSITIES, chosen  # noqa: E402
 from ellzero.experiments.observations import verdicts  # noqa: E402
 
@@ -303,7 +303,7 @@ def test_every_observation_holds_of_the_papers_picture():
     assert {verdict for verdict, _ in found.values()} == {"holds"}
     assert len(found) == 7
     assert (
-        "at most below by 10 % (s = 5)"
+        "below them by up to 10 % (s = 5)"
         in judged(ARHT=[85, 75, 65, 55])["ELS is the best of the five"][1]
     )
 
@@ -330,6 +330,27 @@ def test_observations_that_fail_are_said_to(changed, observation, verdict, numbe
     found = judged(**changed)[observation]
     assert found[0] == verdict
     assert numbers in found[1]
+
+
+def test_the_report_says_what_is_true_of_which_data_set(tmp_path):
+    def results(name, **changed):
+        losses = {**AS_THE_PAPER, **{m: dict(enumerate(c, 2)) for m, c in changed.items()}}
+        return [
+            store.Result(name, method, s, loss, (), "COMPLETE", 9, 60.0, "")
+            for method, curve in losses.items()
+            for s, loss in curve.items()
+        ]
+
+    names = FIGURES["fig4"]
+    shown = {"letter": results("letter"), "ijcnn1": results("ijcnn1", ELS=[82, 75, 62, 55])}
+    file = report.write({"fig4": names}, shown, {"year": "no file"}, FEW, tmp_path / "README.md")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert "| ELS is the best of the five | holds | fails |" in lines
+    (both,) = [line for line in lines if line.startswith("- True of letter and ijcnn1:")]
+    assert "LASSO is last" in both
+    (one,) = [line for line in lines if line.startswith("- True of letter:")]
+    assert "ELS is the best of the five" in one
+    assert "- year: no file" in lines
 
 
 def test_observations_need_their_methods():

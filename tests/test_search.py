@@ -8,6 +8,7 @@ import ellzero as lz
 from ellzero.algorithms.beam import beam
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
+from ellzero.algorithms.search import shakes
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
 
 N = 9
@@ -143,3 +144,25 @@ def test_the_planted_pairs_are_found(n, rng):
     coef[:6] = [10, -10, 10, -10, 10, -10]
     f = lz.LeastSquares(X, X @ coef + 0.1 * rng.normal(size=400))
     assert lz.solve(f, 6).support.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_sizes_above_one_at_the_floor_are_shaken_no_more():
+    levels = Levels(1, 3, breadth=1, resolution=1e-9, floor=0.0)
+    for k in (1, 2, 3):
+        levels.offer(np.arange(k), 4.0 - k)
+
+    class Search:
+        explored = 0
+
+        def shake(self, k, rng):
+            assert k <= levels.top
+            self.explored += 1
+            return levels.offer(np.array([7]), 0.0)  # separates the classes by itself
+
+        def settle(self):
+            return iter(())
+
+    search = Search()
+    list(shakes(search, levels, {}, 5, 0))
+    assert levels.top == 1
+    assert search.explored == 1

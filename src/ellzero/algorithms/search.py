@@ -112,10 +112,14 @@ def shakes(
     seed: Any,
 ) -> Iterator[None]:
     """Shake supports of random sizes until this has not helped for `patience` supports."""
-    sizes = [len(x.support) for x in levels.bests() if len(x.support) and x.value > levels.floor]
+    sizes = [len(x.support) for x in levels.bests() if len(x.support)]
     sizes = [k for k in sizes if not proven.get(k)]
     z, last_success = 0, search.explored
-    while sizes and search.explored < last_success + patience:
+    while search.explored < last_success + patience:
+        # a support at the floor needs no shake and ends the levels; one may turn up at any time
+        sizes = [k for k in sizes if k <= levels.top and levels.kept[k][0].value > levels.floor]
+        if not sizes:
+            break
         rng = child(seed, z)
         z += 1
         if search.shake(int(rng.choice(sizes)), rng):

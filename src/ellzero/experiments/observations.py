@@ -27,6 +27,10 @@ class Verdict:
     verdict: str
     numbers: str
 
+    @property
+    def is_true(self) -> bool:
+        return self.verdict in ("holds", "holds mostly", "yes")
+
 
 def verdicts(losses: Losses) -> list[Verdict]:
     """Every observation that the results allow to check."""
@@ -73,8 +77,12 @@ def _best(first: str, others: tuple[str, ...]) -> Callable[[Losses], tuple[str, 
         sizes = shared(losses, (first, *others))
         rest = {s: min(losses[m][s] for m in others) for s in sizes}
         verdict, count = _counted({s: not_above(losses[first][s], rest[s]) for s in sizes})
-        behind = _largest({s: excess(losses[first][s], rest[s]) for s in sizes}, "at most above by")
-        ahead = _largest({s: excess(rest[s], losses[first][s]) for s in sizes}, "at most below by")
+        behind = _largest(
+            {s: excess(losses[first][s], rest[s]) for s in sizes}, "above the others by up to"
+        )
+        ahead = _largest(
+            {s: excess(rest[s], losses[first][s]) for s in sizes}, "below them by up to"
+        )
         return verdict, count + behind + ahead
 
     return check

@@ -65,7 +65,7 @@ def write(
         if not here:
             continue
         lines += ["", f"## Figure {name.removeprefix('fig')}: {' and '.join(here)}", ""]
-        lines += [f"![loss against sparsity]({name}.png)"]
+        lines += [f"![loss against sparsity]({name}.png)", "", *_together(here, shown)]
         for dataset in here:
             lines += ["", *_dataset(dataset, shown[dataset])]
     if skipped:
@@ -97,7 +97,8 @@ FAST = """\
 
 SUMMARY = """
 An observation *holds* where it is true at every sparsity, *holds mostly* at three quarters of them
-or more, and *fails* otherwise. Losses that differ by less than one part in a million are tied.
+or more, and *fails* otherwise. Losses that differ by less than one part in a million are equal;
+*tied* means that a method is never behind and never ahead.
 """
 
 
@@ -122,6 +123,18 @@ def _summary(shown: Shown) -> list[str]:
     observations = list(dict.fromkeys(o for checks in found.values() for o in checks))
     rows = [[o, *(checks.get(o, "") for checks in found.values())] for o in observations]
     return _markdown(["observation", *found], rows)
+
+
+def _together(names: Sequence[str], shown: Shown) -> list[str]:
+    """What is true, at least mostly, of which data sets of a figure."""
+    true: dict[str, list[str]] = {}
+    for name in names:
+        for verdict in verdicts(losses_of(shown[name])):
+            true.setdefault(verdict.observation, []).extend([name] * verdict.is_true)
+    groups: dict[str, list[str]] = {}
+    for observation, where in true.items():
+        groups.setdefault(" and ".join(where) or "no data set", []).append(observation)
+    return [f"- True of {where}: {'; '.join(group)}." for where, group in groups.items()]
 
 
 def _dataset(name: str, results: Sequence[Result]) -> list[str]:
