@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 from benchmarks.facts import machine
 from ellzero.distributed import SparseClassifier, SparseRegressor, passes
@@ -34,7 +34,9 @@ def data(rows: int, features: int, partitions: int) -> tuple[Any, Any, Any]:
     T = da.concatenate([da.from_delayed(p, (chunk, features + 1), float) for p in parts])
     X, noise = T[:, :-1], T[:, -1]
     y = X[:, :SPARSITY].sum(axis=1) + noise
-    return dask.persist(X, y, (y > 0).astype(int))
+    kept = dask.persist(X, y, (y > 0).astype(int))
+    wait(kept)
+    return kept
 
 
 @contextmanager
@@ -98,20 +100,20 @@ def summarised(seen: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def table(runs: list[dict[str, Any]]) -> str:
-    lines = [
-        f"{'':<18}{'workers':>8}{'rows':>11}{'parts':>7}{'seconds':>9}  passes: count × median"
-    ]
-    for run in runs:
-        shown = ", ".join(
-            f"{kind} {p['count']} × {1e3 * p['median_seconds']:.0f} ms ({p['tasks']} tasks)"
-            for kind, p in run["passes"].items()
-        )
-        lines.append(
-            f"{run['estimator']:<18}{run['workers']:>8}{run['rows']:>11}{run['partitions']:>7}"
-            f"{run['seconds']:>9.2f}  {shown}"
-        )
-    return "\n".join(lines)
+HEADER = (
+    f"{'':<18}{'workers':>8}{'rows':>9}{'parts':>6}{'seconds':>9}  passes: count × median (tasks)"
+)
+
+
+def line(run: dict[str, Any]) -> str:
+    shown = ", ".join(
+        f"{kind} {p['count']} × {1e3 * p['median_seconds']:.0f} ms ({p['tasks']})"
+        for kind, p in run["passes"].items()
+    )
+    return (
+        f"{run['estimator']:<18}{run['workers']:>8}{run['rows']:>9}{run['partitions']:>6}"
+        f"{run['seconds']:>9.2f}  {shown}"
+    )
 
 
 def main() -> None:
@@ -122,6 +124,7 @@ def main() -> None:
     chosen = parser.parse_args()
     facts, runs = machine(), []
     r = chosen.rows
+    print(HEADER)
     plans = {
         "strong": [(1, r, 16), (2, r, 16)],  # the same rows, more workers
         "weak": [(1, r // 2, 8), (2, r, 16)],  # as many rows for every worker
@@ -131,9 +134,9 @@ def main() -> None:
         for workers, rows, partitions in sizes:
             for run in fit(workers, rows, chosen.features, partitions):
                 runs.append({"scaling": scaling, **run})
+                print(line(run), flush=True)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps({"machine": facts, "runs": runs}, indent=1) + "\n")
-    print(table(runs))
 
 
 if __name__ == "__main__":
