@@ -19,7 +19,7 @@ from benchmarks.facts import machine
 from ellzero.distributed import SparseClassifier, SparseRegressor, passes
 
 RESULTS = Path(__file__).parent / "results" / "distributed.json"
-SPARSITY = 5
+SPARSITY = 2
 
 
 def block(shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -61,7 +61,9 @@ def watched() -> Iterator[list[dict[str, Any]]]:
         passes.computed = original
 
 
-def fit(workers: int, rows: int, features: int, partitions: int) -> Iterator[dict[str, Any]]:
+def fit(
+    workers: int, rows: int, features: int, partitions: int, method: str
+) -> Iterator[dict[str, Any]]:
     with (
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
@@ -73,11 +75,12 @@ def fit(workers: int, rows: int, features: int, partitions: int) -> Iterator[dic
         for kind, y in ((SparseRegressor, numbers), (SparseClassifier, classes)):
             with watched() as seen:
                 begin = time.perf_counter()
-                model = kind(SPARSITY).fit(X, y)
+                model = kind(SPARSITY, method=method).fit(X, y)
                 seconds = time.perf_counter() - begin
             assert model.support_.tolist() == list(range(SPARSITY)), model.support_
             yield {
                 "estimator": kind.__name__,
+                "method": method,
                 "workers": workers,
                 "rows": rows,
                 "features": features,
@@ -120,6 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000, help="rows of the strong scaling")
     parser.add_argument("--features", type=int, default=100)
+    parser.add_argument("--method", default="omp", help="omp has few passes of every kind")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     facts, runs = machine(), []
@@ -132,7 +136,7 @@ def main() -> None:
     }
     for scaling, sizes in plans.items():
         for workers, rows, partitions in sizes:
-            for run in fit(workers, rows, chosen.features, partitions):
+            for run in fit(workers, rows, chosen.features, partitions, chosen.method):
                 runs.append({"scaling": scaling, **run})
                 print(line(run), flush=True)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
