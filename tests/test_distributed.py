@@ -226,6 +226,11 @@ class TestObjectives:
         np.testing.assert_allclose(a.value, b.value, rtol=1e-11)
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-8)
         np.testing.assert_allclose(f.upper_value(a), a.value, rtol=1e-11)
+        if a.nuisance is not None:
+            S = a.support
+            np.testing.assert_allclose(
+                f._margin_range(S, rows), g._margin_range(S, rows), rtol=1e-8
+            )
         for ours, theirs in zip(f.complete(a), g.complete(b), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-11)
 
