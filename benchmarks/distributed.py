@@ -13,13 +13,13 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 from benchmarks.facts import machine
 from ellzero.distributed import SparseClassifier, SparseRegressor, passes
 
 RESULTS = Path(__file__).parent / "results" / "distributed.json"
-SPARSITY = 5
+SPARSITY = 2
 
 
 def block(shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -34,7 +34,9 @@ def data(rows: int, features: int, partitions: int) -> tuple[Any, Any, Any]:
     T = da.concatenate([da.from_delayed(p, (chunk, features + 1), float) for p in parts])
     X, noise = T[:, :-1], T[:, -1]
     y = X[:, :SPARSITY].sum(axis=1) + noise
-    return dask.persist(X, y, (y > 0).astype(int))
+    kept = dask.persist(X, y, (y > 0).astype(int))
+    wait(kept)
+    return kept
 
 
 @contextmanager
@@ -59,7 +61,9 @@ def watched() -> Iterator[list[dict[str, Any]]]:
         passes.computed = original
 
 
-def fit(workers: int, rows: int, features: int, partitions: int) -> Iterator[dict[str, Any]]:
+def fit(
+    workers: int, rows: int, features: int, partitions: int, method: str
+) -> Iterator[dict[str, Any]]:
     with (
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
@@ -71,11 +75,12 @@ def fit(workers: int, rows: int, features: int, partitions: int) -> Iterator[dic
         for kind, y in ((SparseRegressor, numbers), (SparseClassifier, classes)):
             with watched() as seen:
                 begin = time.perf_counter()
-                model = kind(SPARSITY).fit(X, y)
+                model = kind(SPARSITY, method=method).fit(X, y)
                 seconds = time.perf_counter() - begin
             assert model.support_.tolist() == list(range(SPARSITY)), model.support_
             yield {
                 "estimator": kind.__name__,
+                "method": method,
                 "workers": workers,
                 "rows": rows,
                 "features": features,
@@ -98,30 +103,32 @@ def summarised(seen: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def table(runs: list[dict[str, Any]]) -> str:
-    lines = [
-        f"{'':<18}{'workers':>8}{'rows':>11}{'parts':>7}{'seconds':>9}  passes: count × median"
-    ]
-    for run in runs:
-        shown = ", ".join(
-            f"{kind} {p['count']} × {1e3 * p['median_seconds']:.0f} ms ({p['tasks']} tasks)"
-            for kind, p in run["passes"].items()
-        )
-        lines.append(
-            f"{run['estimator']:<18}{run['workers']:>8}{run['rows']:>11}{run['partitions']:>7}"
-            f"{run['seconds']:>9.2f}  {shown}"
-        )
-    return "\n".join(lines)
+HEADER = (
+    f"{'':<18}{'workers':>8}{'rows':>9}{'parts':>6}{'seconds':>9}  passes: count × median (tasks)"
+)
+
+
+def line(run: dict[str, Any]) -> str:
+    shown = ", ".join(
+        f"{kind} {p['count']} × {1e3 * p['median_seconds']:.0f} ms ({p['tasks']})"
+        for kind, p in run["passes"].items()
+    )
+    return (
+        f"{run['estimator']:<18}{run['workers']:>8}{run['rows']:>9}{run['partitions']:>6}"
+        f"{run['seconds']:>9.2f}  {shown}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000, help="rows of the strong scaling")
     parser.add_argument("--features", type=int, default=100)
+    parser.add_argument("--method", default="omp", help="omp has few passes of every kind")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     facts, runs = machine(), []
     r = chosen.rows
+    print(HEADER)
     plans = {
         "strong": [(1, r, 16), (2, r, 16)],  # the same rows, more workers
         "weak": [(1, r // 2, 8), (2, r, 16)],  # as many rows for every worker
@@ -129,11 +136,11 @@ def main() -> None:
     }
     for scaling, sizes in plans.items():
         for workers, rows, partitions in sizes:
-            for run in fit(workers, rows, chosen.features, partitions):
+            for run in fit(workers, rows, chosen.features, partitions, chosen.method):
                 runs.append({"scaling": scaling, **run})
+                print(line(run), flush=True)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps({"machine": facts, "runs": runs}, indent=1) + "\n")
-    print(table(runs))
 
 
 if __name__ == "__main__":

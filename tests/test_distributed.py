@@ -226,6 +226,11 @@ class TestObjectives:
         np.testing.assert_allclose(a.value, b.value, rtol=1e-11)
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-8)
         np.testing.assert_allclose(f.upper_value(a), a.value, rtol=1e-11)
+        if a.nuisance is not None:
+            S = a.support
+            np.testing.assert_allclose(
+                f._margin_range(S, rows), g._margin_range(S, rows), rtol=1e-8
+            )
         for ours, theirs in zip(f.complete(a), g.complete(b), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-11)
 
@@ -252,14 +257,31 @@ class TestObjectives:
         self.test_neighbours(pair)
         self.test_values_gradients_and_minimisers(pair, np.random.default_rng(1))
 
-    def test_separable_classes_have_no_minimiser(self, data):
-        X = data[0]
+    def test_large_offsets_without_a_gram_matrix(self, data, monkeypatch):
+        monkeypatch.setattr("ellzero.distributed.table.LARGEST_GRAM", 0)
+        X, y = data[0] + 1e6, data[1]["numbers"]
+        table = table_of(X, y, None, (100, 140), classes=False)
+        f = DistributedLeastSquares(table, fit_intercept=True)
+        g = lz.LeastSquares(X - X.mean(axis=0), y, fit_intercept=True)
+        S = np.array([0, 3])
+        np.testing.assert_allclose(f.insertion_values(S), g.insertion_values(S), rtol=1e-8)
+
+    @pytest.mark.parametrize("mixed", [slice(0), slice(0, 100), slice(200, M)])
+    def test_only_separable_classes_have_no_minimiser(self, data, mixed):
+        """And it does not do that some of the parts are separable."""
+        X, targets, _ = data
         y = (X[:, 0] > 0).astype(int)
-        f = DistributedLogistic(
-            table_of(X, y, None, (200, 40), True), fit_intercept=True, forced=(), ridge=0.0
-        )
-        assert not f.complete(f.minimize([0])).attained
-        assert f.complete(f.minimize([1])).attained
+        y[mixed] = (targets["two classes"] == "yes")[mixed]
+        table = table_of(X, y, None, (100, 100, 40), classes=True)
+        f = DistributedLogistic(table, fit_intercept=True, forced=(), ridge=0.0)
+        assert f.complete(f.minimize([0])).attained == (mixed != slice(0))
+
+    @pytest.mark.parametrize("classes", [False, True])
+    def test_rows_are_counted(self, data, classes):
+        X, targets, w = data
+        y = targets["two classes" if classes else "numbers"]
+        table = table_of(X, y, np.where(np.arange(M) < 60, 0.0, w), (60, 0, 180), classes)
+        assert table.shape == (M, N)
 
 
 def test_the_scheduler_is_told_what_parts_weigh(data):
