@@ -91,6 +91,7 @@ class Model(NamedTuple):
     intercept: Any
     value: float
     attained: bool = True
+    feature_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,7 @@ class Solution:
     x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
     value : f(x), to at least ten digits where the data allow that.
+    feature_names : of all features, where the data came with names.
     """
 
     x: NDArray[np.float64]
@@ -110,10 +112,12 @@ class Solution:
     intercept: Any = 0.0
     method: str = ""
     trace: tuple[Iterate, ...] = field(default=(), repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
+        names = self.feature_names or range(len(self.x))
         shown = [
-            f"{j}: {np.array2string(self.x[j], precision=4, threshold=6)}"
+            f"{names[j]}: {np.array2string(self.x[j], precision=4, threshold=6)}"
             for j in self.support[:10].tolist()
         ]
         if len(self.support) > 10:

@@ -20,6 +20,7 @@ TOLERATED_LOSS = 1e4
 
 class Design:
     def __init__(self, X: Any):
+        self.names = _column_names(X)
         X = _canonical(X.tocsc()) if sparse.issparse(X) else as_array(X, "X")
         if X.dtype.kind not in "fiub":
             raise TypeError(
@@ -159,6 +160,12 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
 
 
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame, if they are all text."""
+    names = list(getattr(X, "columns", ()))
+    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+
+
 def check_target(y: Any, m: int) -> NDArray[np.float64]:
     y = as_array(y, "y")
     if y.dtype.kind not in "fiub":
@@ -171,7 +178,8 @@ def check_target(y: Any, m: int) -> NDArray[np.float64]:
     return y
 
 
-def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+def check_weight(sample_weight: Any, m: int, *, some: bool = True) -> NDArray[np.float64] | None:
+    """Weights as float64; `some` of them must be positive."""
     if sample_weight is None:
         return None
     w = as_array(sample_weight, "sample_weight")
@@ -186,7 +194,7 @@ def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
         raise ValueError("sample_weight: contains NaN or infinite values.")
     if (w < 0).any():
         raise ValueError(f"sample_weight: negative in row {np.flatnonzero(w < 0)[0]}.")
-    if not w.any():
+    if some and not w.any():
         raise ValueError("sample_weight: all weights are zero.")
     return w
 

@@ -53,6 +53,7 @@ class GeneralizedLinear(Objective):
     ):
         design = Design(X)
         design.check_finite()
+        self.feature_names = design.names
         m, n = design.shape
         self.loss = loss
         self.y = self._target(y, m)
@@ -161,7 +162,8 @@ class GeneralizedLinear(Objective):
             intercept = x.nuisance[0] - self.mean @ full
         else:
             intercept = np.zeros(self.per_feature)
-        return Model(full, intercept if self.per_feature else float(intercept), x.value, attained)
+        a = intercept if self.per_feature else float(intercept)
+        return Model(full, a, x.value, attained, self.feature_names)
 
     # what a Hessian makes possible
 
