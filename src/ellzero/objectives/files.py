@@ -10,10 +10,13 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from ellzero.objectives.tables import PIECE_BYTES, Columns, Piece, rows_at_once
+from ellzero.objectives.tables import Columns, Piece, rows_at_once
 
 BUFFER_BYTES = 1 << 20
 """Of a column of a Parquet file so much is read at a time, however large its row groups are."""
+
+TEXT_BYTES = 1 << 22
+"""Of text so much is parsed at a time; pyarrow reads a few such blocks ahead."""
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -23,7 +26,7 @@ def parquet_pieces(path: Path, columns: Columns) -> Iterator[Piece]:
     _pyarrow()
     from pyarrow import parquet
 
-    for file, keys in _files(path):
+    for file, keys in _files(path, columns):
         with (
             _about(file),
             parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES) as opened,
@@ -40,7 +43,7 @@ def csv_pieces(path: Path, columns: Columns, delimiter: str | None) -> Iterator[
     pa = _pyarrow()
     from pyarrow import csv
 
-    for file, keys in _files(path):
+    for file, keys in _files(path, columns):
         tab = ".tsv" in file.suffixes or ".tab" in file.suffixes
         parse = csv.ParseOptions(delimiter=delimiter or ("\t" if tab else ","))
         with _about(file):
@@ -52,7 +55,7 @@ def csv_pieces(path: Path, columns: Columns, delimiter: str | None) -> Iterator[
             }
             with csv.open_csv(
                 str(file),
-                read_options=csv.ReadOptions(block_size=PIECE_BYTES // 4),
+                read_options=csv.ReadOptions(block_size=TEXT_BYTES),
                 parse_options=parse,
                 convert_options=csv.ConvertOptions(
                     column_types=types, include_columns=wanted, strings_can_be_null=True
@@ -69,7 +72,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _files(path: Path) -> Iterator[tuple[Path, dict[str, str | None]]]:
+def _files(path: Path, columns: Columns) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The files of a folder in the order of their names, and what the folders in between say."""
     if not path.is_dir():
         yield path, {}
@@ -80,9 +83,19 @@ def _files(path: Path) -> Iterator[tuple[Path, dict[str, str | None]]]:
         if file.is_file() and not any(part.startswith((".", "_")) for part in parts):
             found = True
             named = (part.partition("=") for part in parts[:-1] if "=" in part)
-            yield file, {key: None if v == NO_VALUE else unquote(v) for key, _, v in named}
+            yield file, {key: _said(text, key in columns.levels) for key, _, text in named}
     if not found:
         raise ValueError(f"{path}: there is no file in this folder.")
+
+
+def _said(text: str, as_level: bool) -> Any:
+    """The value in the name of a folder: a number where it is one and no level is wanted."""
+    if text == NO_VALUE:
+        return None
+    try:
+        return unquote(text) if as_level else float(text)
+    except ValueError:
+        return unquote(text)
 
 
 @contextmanager
@@ -116,7 +129,7 @@ def _pieces(
     begin = 0
     for batch in batches:
         extra = {key: keys[key] for key in features if key not in batch.schema.names}
-        columns = [pa.array([value] * batch.num_rows, pa.string()) for value in extra.values()]
+        columns = [pa.array([value] * batch.num_rows) for value in extra.values()]
         table = pa.RecordBatch.from_arrays(
             [*batch.columns, *columns], names=[*batch.schema.names, *extra]
         )

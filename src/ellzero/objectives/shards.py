@@ -65,7 +65,7 @@ def write_fields(path: Path, fields: dict[str, Any]) -> None:
 def read_fields(path: Path) -> dict[str, Any]:
     """The fields that `write_fields` wrote, or an error that says what is wrong with the file."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise ValueError(f"{path}: is not a whole file of statistics ({error}).") from error
