@@ -112,11 +112,11 @@ class Design:
         """Sparse X in the order in which products with its columns want it."""
         return self.X.tocsr()
 
-    def sparse_products(self, S: NDArray[np.intp], weight: Vector) -> NDArray[np.float64]:
-        """X_Sᵀ diag(weight) X for a sparse X."""
+    def sparse_products(self, S: NDArray[np.intp], T: Any, weight: Vector) -> NDArray[np.float64]:
+        """X_Sᵀ diag(weight) X_T for a sparse X; T is features or slice(None), all of them."""
         part = self.X[:, S].astype(np.float64)
         part.data *= weight[part.indices]
-        return (part.T @ self.by_rows).toarray()
+        return (part.T @ (self.by_rows if isinstance(T, slice) else self.X[:, T])).toarray()
 
     def means_and_norms(self, weight: Vector, centre: bool) -> tuple[Vector, Vector]:
         """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)²."""

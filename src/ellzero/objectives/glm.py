@@ -238,7 +238,7 @@ class GeneralizedLinear(Objective):
         gram = self._gram(D, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
-        Hx = (scaled @ gram.rows(S)) * gram.scale
+        Hx = gram.combined(S, scaled[None])[0] * gram.scale
         g = self.gradient(x)
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g

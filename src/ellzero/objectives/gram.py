@@ -7,7 +7,7 @@ zero (or lies in the span of the intercept and the forced features) has scale 1 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
 """With more features than this, only the Gram rows of features that entered a support are kept."""
+
+LONGEST_KEPT = 100_000
+"""Of sparse data with more features no Gram row is kept."""
 
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
@@ -34,18 +37,25 @@ def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
 class Gram(Protocol):
     scale: Vector
     diagonal: Vector
+    keeps: bool
+    """Are rows held once they were asked for?"""
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
 
-    def block(self, S: Support) -> Matrix:
-        """C[S, S]."""
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        """C[S, T], by default C[S, S]."""
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        """A · C[S, :]."""
 
     def factor(self) -> Matrix | None:
         """A with AᵀA = C that is cheaper than C, if there is one."""
 
 
 class DenseGram:
+    keeps = True
+
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
         zero = (norms == 0) if zero is None else zero | (norms == 0)
@@ -60,8 +70,11 @@ class DenseGram:
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
 
-    def block(self, S: Support) -> Matrix:
-        return self.matrix[S[:, None], S]
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        return self.matrix[S[:, None], S if T is None else T]
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        return A @ self.matrix[S]
 
     def factor(self) -> None:
         return None
@@ -70,9 +83,14 @@ class DenseGram:
 class LazyGram:
     """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
 
+    Rows longer than `LONGEST_KEPT` would soon outgrow a sparse X: there only combinations of rows
+    and small blocks are computed, each time anew.
+
     M is the weighted projection that takes out the intercept (if `centre`) and the forced features,
     the latter under their ridge.
     """
+
+    keeps = True
 
     def __init__(
         self,
@@ -96,6 +114,7 @@ class LazyGram:
         left = norms2 - np.einsum("jq,qr,jr->j", cross, self.K, cross)
         # products of sparse columns may be centred afterwards where few enough digits cancel
         self._sparse = design.is_sparse and bool((tolerated * norms2 >= total * self.mean**2).all())
+        self.keeps = not self._sparse or n <= LONGEST_KEPT
         zero = (left <= 1e-12 * norms2) | (norms2 <= CONSTANT * total * self.mean**2)
         zero[F] = True
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
@@ -108,13 +127,16 @@ class LazyGram:
         """(X − mean)ᵀ V."""
         with blas_threads(self._threads):
             product = self.design.transposed_times(V)
-        return product - np.multiply.outer(self.mean, V.sum(axis=0))
+        if self.mean.any():
+            product -= np.multiply.outer(self.mean, V.sum(axis=0))
+        return product
 
     def inner(self, V: Matrix) -> Matrix:
         """XᵀMV on the unit scale of the columns, for the centred columns V."""
         wV = V * self.weight[:, None]
         wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        out = self._times(wV) / self._norm[:, None]
+        out = self._times(wV)
+        out /= self._norm[:, None]
         out[self.diagonal == 0] = 0.0
         return out
 
@@ -129,12 +151,27 @@ class LazyGram:
         return A
 
     def rows(self, S: Support) -> Matrix:
+        if not self.keeps:
+            return self.combined(S, np.eye(len(S)))
         slots = self._slots(S)
         return self._store[slots]
 
-    def block(self, S: Support) -> Matrix:
-        slots = self._slots(S)
-        return self._store[slots[:, None], S]
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        T = S if T is None else T
+        if self.keeps:
+            slots = self._slots(S)
+            return self._store[slots[:, None], T]
+        block = self._sparse_inner_products(S, T)
+        same = np.equal.outer(S, T)
+        block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
+        return block
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        if self.keeps:
+            return A @ self.rows(S)
+        A = A * (self.diagonal[S] / self._norm[S])
+        V = self.design.X[:, S] @ A.T - A @ self.mean[S]
+        return np.ascontiguousarray(self.inner(V).T)
 
     def _slots(self, S: Support) -> Support:
         """Where the rows of S are kept; those that are missing are made."""
@@ -150,12 +187,16 @@ class LazyGram:
         if not self._sparse:
             columns = self.design.columns(S) - self.mean[S]
             return self.inner(columns / self._norm[S]).T
-        new = self.design.sparse_products(S, self.weight)
-        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean)
-        new -= self.cross[S] @ self.K @ self.cross.T
-        new /= self._norm
+        return self._sparse_inner_products(S, slice(None))
+
+    def _sparse_inner_products(self, S: Support, T: Any) -> Matrix:
+        new = self.design.sparse_products(S, T, self.weight)
+        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[T])
+        new -= self.cross[S] @ self.K @ self.cross[T].T
+        new /= self._norm[T]
         new /= self._norm[S, None]
-        new[:, self.diagonal == 0] = 0.0
+        new[:, self.diagonal[T] == 0] = 0.0
+        new[self.diagonal[S] == 0] = 0.0
         return new
 
     def _append(self, missing: list[int], new: Matrix) -> None:

@@ -286,7 +286,13 @@ def _numbers(piece: Piece, name: str) -> Vector:
     kinds = pa.types
     if not any(
         test(column.type)
-        for test in (kinds.is_floating, kinds.is_integer, kinds.is_boolean, kinds.is_decimal)
+        for test in (
+            kinds.is_floating,
+            kinds.is_integer,
+            kinds.is_boolean,
+            kinds.is_decimal,
+            kinds.is_null,
+        )
     ):
         raise ValueError(
             f"{piece.file}: column {name!r} holds {column.type}, not numbers; name it in "
