@@ -1,5 +1,8 @@
 """Folds, sizes and restarts in parallel: the same digits under every joblib backend."""
 
+from threading import Barrier, current_thread
+from time import sleep
+
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
@@ -70,12 +73,24 @@ def test_sizes_and_restarts(rng, backend, objective):
         assert solution.value == alone.value
 
 
-def test_threads_leave_the_limit_of_blas_as_it_was(rng):
-    X, y = data(rng, 400)
+def test_threads_share_one_limit_of_blas(rng):
+    """The fold that began first ends first, and must not lift the limit of the other."""
+    together, order, seen = Barrier(2), [], []
+
+    def meet(model, X, y):
+        order.append(current_thread())
+        first = order[0] is current_thread()
+        together.wait(60)
+        sleep(0.0 if first else 0.5)
+        seen.append(current_blas_threads())
+        return 0.0
+
+    X, y = data(rng)
     with blas_threads(2):
         before = current_blas_threads()
-        with parallel_config("threading", n_jobs=4):
-            SparseClassifierCV(SIZES, cv=8, method="omp").fit(X, y > 0)
+        with parallel_config("threading", n_jobs=2):
+            SparseRegressorCV([1], cv=2, scoring=meet).fit(X, y)
+        assert seen == [1, 1]
         assert current_blas_threads() == before
 
 

@@ -139,12 +139,9 @@ class QuadraticSearch:
             if not x.checked:
                 x.checked = True
                 views += self._view(x)
-        columns = self._within_reach(views)
-        rows = np.append(self.W, self.f.n_features)
-        for part in at_once(len(columns), len(rows)):
-            across = self.f.moment_block(rows, columns[part])
-            for view in views:
-                self._offer_columns(view, across, columns[part])
+        for view, columns in self._within_reach(views):
+            for part in at_once(len(columns), len(view.S) + 1):
+                self._offer_columns(view, columns[part])
         if self.levels.fresh:
             self.use(self.W)
         return bool(self.levels.fresh)
@@ -165,8 +162,8 @@ class QuadraticSearch:
                 a[view.S] = -view.coef
             yield from zip(views[part], self.f.moment_products(rows, A), strict=True)
 
-    def _within_reach(self, views: list[View]) -> Support:
-        """The features outside the working set that no bound excludes.
+    def _within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
+        """For every view the features outside the working set that no bound excludes.
 
         What a support in W leaves of a column is at least λ, what W itself leaves of it. So with
         the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
@@ -184,22 +181,22 @@ class QuadraticSearch:
                 left -= np.einsum("ij,ij->j", spanned, spanned)
             np.clip(left, 0.0, d, out=left)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
-        reached = np.zeros(len(d), dtype=bool)
-        for (held, S, inverse, coef), r in self._residuals(views):
+        outside = self.f.outside(self.W) & (d > 0)
+        for view, r in self._residuals(views):
+            held, S, inverse, coef = view
+            reached = np.zeros(len(d), dtype=bool)
             if len(S):
                 reached |= np.abs(r) > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
             if len(S) < self.levels.top:
                 larger = self.levels.kept[len(S) + 1]
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
-        return np.flatnonzero(reached & self.f.outside(self.W) & (d > 0))
+            yield view, np.flatnonzero(reached & outside)
 
-    def _offer_columns(self, view: View, rows: Matrix, columns: Support) -> None:
-        """Offer the best insertions of, and the best exchange for, features outside W.
-
-        `rows` are the columns of the moments, in the rows of W and the target.
-        """
+    def _offer_columns(self, view: View, columns: Support) -> None:
+        """Offer the best insertions of, and the best exchange for, features outside W."""
         x, S = view.held, view.held.support
-        across = rows[view.S]
+        rows = self.f.moment_block(np.append(S, self.f.n_features), columns)
+        across = rows[:-1]
         W, r = view.inverse @ across, rows[-1] - view.coef @ across
         left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
         gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ellzero.objectives.tables import Columns, Piece, rows_at_once
 
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = 1 << 18
 """Of a column of a Parquet file so much is read at a time, however large its row groups are."""
 
 TEXT_BYTES = 1 << 22
