@@ -91,6 +91,7 @@ class Model(NamedTuple):
     intercept: Any
     value: float
     attained: bool = True
+    feature_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,7 @@ class Solution:
     x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
     value : f(x), to at least ten digits where the data allow that.
+    feature_names : of all features, where the data came with names.
     """
 
     x: NDArray[np.float64]
@@ -112,10 +114,12 @@ class Solution:
     intercept: Any = 0.0
     method: str = ""
     trace: tuple[Iterate, ...] = field(default=(), repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
+        names = self.feature_names or range(len(self.x))
         shown = [
-            f"{j}: {np.array2string(self.x[j], precision=4, threshold=6)}"
+            f"{names[j]}: {np.array2string(self.x[j], precision=4, threshold=6)}"
             for j in self.support[:10].tolist()
         ]
         if len(self.support) > 10:
@@ -153,6 +157,8 @@ class Objective(ABC):
     """f is never less than this; what comes as close as rounding allows needs no improvement."""
     breadth: int = 1
     """How many supports of each size a search can afford to pursue."""
+    keeps_moments: bool = True
+    """Are rows of the moments held once they were asked for? If not, ask for what they are for."""
     blas_threads: int | None = None
     """How many BLAS threads help; None leaves that to the user's settings."""
     total_weight: float = np.nan
@@ -284,6 +290,14 @@ class Objective(ABC):
         """
         raise NotImplementedError
 
+    def moment_block(self, rows: Support, columns: Support) -> NDArray[np.float64]:
+        """Some columns of some rows of the moments."""
+        return self.moment_rows(rows)[:, columns]
+
+    def moment_products(self, rows: Support, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A · M[rows], without its last column, for the moments M."""
+        return A @ self.moment_rows(rows)[:, :-1]
+
     def lower_bound(self) -> float:
         """A number below which f never goes: its minimum, where that can be had."""
         return self.minimize(self.choosable).value
@@ -329,3 +343,13 @@ def smallest(scores: NDArray[np.float64], count: int) -> Support:
         part = np.argpartition(scores, count)[:count]
         order = part[np.argsort(scores[part], kind="stable")]
     return order[np.isfinite(scores[order])]
+
+
+AT_ONCE = 1 << 23
+"""So many numbers are made at a time where rows of all features could be many."""
+
+
+def at_once(n_rows: int, width: int) -> list[slice]:
+    """The rows in parts that are no larger than `AT_ONCE`."""
+    step = max(AT_ONCE // max(width, 1), 1)
+    return [slice(begin, begin + step) for begin in range(0, n_rows, step)]

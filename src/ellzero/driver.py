@@ -89,6 +89,7 @@ def solution(
         intercept=model.intercept,
         method=method,
         trace=trace,
+        feature_names=model.feature_names,
     )
 
 

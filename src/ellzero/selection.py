@@ -54,13 +54,19 @@ class Path(Mapping[int, Solution]):
         return len(self._solutions)
 
     def to_frame(self, feature_names: Any = None) -> pandas.DataFrame:
-        """One row per size and chosen feature: s, feature, coefficient, value, status."""
+        """One row per size and chosen feature: s, feature, coefficient, value, status.
+
+        feature_names : by default those the data came with, otherwise indices
+        """
         import pandas
 
+        first = next(iter(self.values()), None)
+        known = None if first is None else first.feature_names
+        names = known if feature_names is None else feature_names
         rows = [
             {
                 "s": s,
-                "feature": j if feature_names is None else feature_names[j],
+                "feature": j if names is None else names[j],
                 "coefficient": solution.x[j],
                 "value": solution.value,
                 "status": solution.status.name,

@@ -57,7 +57,7 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
 
 
 class MomentRows:
-    """Rows of the moments of f, each asked for once."""
+    """Rows of the moments of f, each asked for once where f holds them."""
 
     def __init__(self, f: Objective):
         self.f = f
@@ -66,6 +66,8 @@ class MomentRows:
         self._used = 0
 
     def fetch(self, features: Support, ahead: Support) -> None:
+        if not self.f.keeps_moments:
+            return
         missing = np.unique(features[self.slot[features] < 0])
         if not len(missing):
             return
@@ -81,13 +83,20 @@ class MomentRows:
         self._used = end
 
     def entries(self, rows: Support, columns: Support) -> Matrix:
-        return self._M[self.slot[rows], columns]
+        if self.f.keeps_moments:
+            return self._M[self.slot[rows], columns]
+        S, i = np.unique(rows, return_inverse=True)
+        T, j = np.unique(columns, return_inverse=True)
+        return self.f.moment_block(S, T)[i.reshape(rows.shape), j.reshape(columns.shape)]
 
     def combined(self, features: Support, A: Matrix) -> Matrix:
         """Σ_j A_bj M_j over the features j of row b."""
-        used, column = np.unique(self.slot[features], return_inverse=True)
+        held = self.f.keeps_moments
+        used, column = np.unique(self.slot[features] if held else features, return_inverse=True)
         weights = np.zeros((len(A), len(used)))
         np.put_along_axis(weights, column.reshape(features.shape), A, axis=1)
+        if not held:
+            return self.f.moment_products(used, weights)
         if 2 * len(used) < self._used:
             return weights @ self._M[used]
         whole = np.zeros((len(A), self._used))

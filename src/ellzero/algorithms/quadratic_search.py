@@ -22,7 +22,7 @@ from ellzero.algorithms.sweep import (
     single_changes,
     tableau,
 )
-from ellzero.core import Matrix, Objective, Support, Vector, smallest
+from ellzero.core import Matrix, Objective, Support, Vector, at_once, smallest
 from ellzero.linalg import DEPENDENT, inverse_of
 
 SMALL = 128
@@ -62,7 +62,6 @@ class View(NamedTuple):
     S: Support  # in the working set
     inverse: Matrix  # of the moments of S
     coef: Vector
-    residual: Vector
 
 
 class QuadraticSearch:
@@ -84,7 +83,7 @@ class QuadraticSearch:
             kept = [x.support for x in self.levels]
             self.W = np.unique(np.concatenate([*kept, np.asarray(features, dtype=np.intp)]))
         rows = np.append(self.W, self.f.n_features)
-        self.moments = self.f.moment_rows(rows)[:, rows]
+        self.moments = self.f.moment_block(rows, rows)
         for x in self.levels:
             x.memory = None  # tableaux of other features
 
@@ -135,32 +134,36 @@ class QuadraticSearch:
 
     def widen(self) -> bool:
         """Offer what other features could do for the best supports; is any of it kept?"""
-        n = self.f.n_features
-        rows = self.f.moment_rows(np.append(self.W, n))[:, :n]
         views = []
         for x in self.levels.bests():
             if not x.checked:
                 x.checked = True
-                views += self._view(x, rows)
-        columns = self._within_reach(views, rows[:-1])
-        if len(columns):
-            for view in views:
-                self._offer_columns(view, rows, columns)
+                views += self._view(x)
+        for view, columns in self._within_reach(views):
+            for part in at_once(len(columns), len(view.S) + 1):
+                self._offer_columns(view, columns[part])
         if self.levels.fresh:
             self.use(self.W)
         return bool(self.levels.fresh)
 
-    def _view(self, x: Held, rows: Matrix) -> list[View]:
+    def _view(self, x: Held) -> list[View]:
         """A view, if the features of the support are independent."""
         S = self.local(x.support)
         inverse = inverse_of(self.moments[np.ix_(S, S)])
-        if inverse is None:
-            return []
-        coef = inverse @ self.moments[S, -1]
-        return [View(x, S, inverse, coef, rows[-1] - coef @ rows[S])]
+        return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
 
-    def _within_reach(self, views: list[View], rows: Matrix) -> Support:
-        """The features outside the working set that no bound excludes.
+    def _residuals(self, views: list[View]) -> Iterator[tuple[View, Vector]]:
+        """What each support leaves of the products of all features with the target."""
+        rows = np.append(self.W, self.f.n_features)
+        for part in at_once(len(views), self.f.n_features):
+            A = np.zeros((len(views[part]), len(rows)))
+            A[:, -1] = 1.0
+            for a, view in zip(A, views[part], strict=True):
+                a[view.S] = -view.coef
+            yield from zip(views[part], self.f.moment_products(rows, A), strict=True)
+
+    def _within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
+        """For every view the features outside the working set that no bound excludes.
 
         What a support in W leaves of a column is at least λ, what W itself leaves of it. So with
         the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
@@ -171,23 +174,30 @@ class QuadraticSearch:
         factor, info = lapack.dpotrf(self.moments[:-1, :-1], lower=1)
         left = np.zeros(len(d))
         if info == 0:
-            spanned = lapack.dtrtri(factor, lower=1)[0] @ rows
-            left = np.clip(d - np.einsum("ij,ij->j", spanned, spanned), 0.0, d)
+            onto = lapack.dtrtri(factor, lower=1)[0]
+            left = d.copy()
+            for part in at_once(len(onto), len(d)):
+                spanned = self.f.moment_products(self.W, onto[part])
+                left -= np.einsum("ij,ij->j", spanned, spanned)
+            np.clip(left, 0.0, d, out=left)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
-        reached = np.zeros(len(d), dtype=bool)
-        for held, S, inverse, coef, r in views:
+        outside = self.f.outside(self.W) & (d > 0)
+        for view, r in self._residuals(views):
+            held, S, inverse, coef = view
+            reached = np.zeros(len(d), dtype=bool)
             if len(S):
                 reached |= np.abs(r) > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
             if len(S) < self.levels.top:
                 larger = self.levels.kept[len(S) + 1]
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
-        return np.flatnonzero(reached & self.f.outside(self.W) & (d > 0))
+            yield view, np.flatnonzero(reached & outside)
 
-    def _offer_columns(self, view: View, rows: Matrix, columns: Support) -> None:
+    def _offer_columns(self, view: View, columns: Support) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""
         x, S = view.held, view.held.support
-        across = rows[view.S][:, columns]
-        W, r = view.inverse @ across, view.residual[columns]
+        rows = self.f.moment_block(np.append(S, self.f.n_features), columns)
+        across = rows[:-1]
+        W, r = view.inverse @ across, rows[-1] - view.coef @ across
         left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
         gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
         for c in smallest(-gains, 3):

@@ -123,19 +123,21 @@ class ChoosesSparsity(SparseEstimator):
                 stacklevel=5,
             )
         training = _training_statistics(rows, splits) if problem.adds_up(X.shape[1]) else None
-        return np.array(
-            Parallel(n_jobs=self.n_jobs)(
-                delayed(_fold_scores)(
-                    model,
-                    problem,
-                    _taken(rows, train) if training is None else training[k],
-                    _taken(rows, test),
-                    sizes,
-                    scorer,
-                )
-                for k, (train, test) in enumerate(splits)
+        # all of X goes to every task: joblib shares one copy of it, which it cannot do of folds
+        tasks = (
+            delayed(_fold_scores)(
+                model,
+                problem,
+                rows,
+                train if training is None else training[k],
+                test,
+                sizes,
+                scorer,
             )
+            for k, (train, test) in enumerate(splits)
         )
+        with blas_threads(1):  # here too, for folds that are threads share one limit
+            return np.array(Parallel(n_jobs=self.n_jobs)(tasks))
 
     def _check_split(self, k: int, train: Any, test: Any, y: Any, weight: Any) -> None:
         if weight is not None and not weight[test].any():
@@ -185,7 +187,8 @@ class SparseRegressorCV(ChoosesSparsity, SparseRegressor):
         How many features there were before you screened them, for "ebic" and "gic" and for these
         two in `cv_results_`; None means that X has them all but for the forced ones.
     n_jobs : int, default=None
-        Folds that are fitted at the same time; results do not depend on it.
+        Folds that are fitted at the same time, by joblib's backend of the day (see
+        ``joblib.parallel_config``); results depend on neither.
     method, fit_intercept, standardize, forced, alpha, max_iter, random_state, options
         As for `SparseRegressor`.
 
@@ -267,19 +270,20 @@ def _taken(rows: Rows, index: Any) -> Rows:
 def _fold_scores(
     model: Any,
     problem: Problem,
-    training: Statistics | Rows,
-    test: Rows,
+    rows: Rows,
+    train: Statistics | NDArray[np.intp],
+    test: NDArray[np.intp],
     sizes: list[int],
     scorer: Callable[..., float] | None,
 ) -> list[float]:
     """The scores of all sizes on one fold; with one BLAS thread, for the same digits anywhere."""
-    X, y, weight = test
+    X, y, weight = _taken(rows, test)
     model = copy.copy(model)  # folds may run as threads
     with blas_threads(1):
-        if isinstance(training, Statistics):
-            path = problem.solve_statistics(training, sizes).path
+        if isinstance(train, Statistics):
+            path = problem.solve_statistics(train, sizes).path
         else:
-            path = problem.solve(*training, sizes).path
+            path = problem.solve(*_taken(rows, train), sizes).path
         scores = []
         for s in sizes:
             model._set_model(path[s], X.dtype)

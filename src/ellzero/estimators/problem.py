@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ellzero.core import Iterate, Objective, Solution, Support, Vector
+from ellzero.core import Iterate, Objective, Solution, Support, Vector, magnitudes
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.gram import LARGEST_GRAM
@@ -159,6 +159,8 @@ def _unscaled(solution: Solution, scale: Vector) -> Solution:
     def iterate(x: Iterate) -> Iterate:
         return replace(x, coef=(x.coef.T / scale[x.support]).T)
 
-    x = (solution.x.T / scale).T
+    x = np.zeros_like(solution.x)  # touches no more memory than the model needs
+    used = np.flatnonzero(magnitudes(solution.x))
+    x[used] = (solution.x[used].T / scale[used]).T
     x.flags.writeable = False
     return replace(solution, x=x, trace=tuple(map(iterate, solution.trace)))

@@ -20,6 +20,7 @@ TOLERATED_LOSS = 1e4
 
 class Design:
     def __init__(self, X: Any):
+        self.names = _column_names(X)
         X = _canonical(X.tocsc()) if sparse.issparse(X) else as_array(X, "X")
         if X.dtype.kind not in "fiub":
             raise TypeError(
@@ -108,11 +109,11 @@ class Design:
         """Sparse X in the order in which products with its columns want it."""
         return self.X.tocsr()
 
-    def sparse_products(self, S: NDArray[np.intp], weight: Vector) -> NDArray[np.float64]:
-        """X_Sᵀ diag(weight) X for a sparse X."""
+    def sparse_products(self, S: NDArray[np.intp], T: Any, weight: Vector) -> NDArray[np.float64]:
+        """X_Sᵀ diag(weight) X_T for a sparse X; T is features or slice(None), all of them."""
         part = self.X[:, S].astype(np.float64)
         part.data *= weight[part.indices]
-        return (part.T @ self.by_rows).toarray()
+        return (part.T @ (self.by_rows if isinstance(T, slice) else self.X[:, T])).toarray()
 
     def means_and_norms(self, weight: Vector, centre: bool) -> tuple[Vector, Vector]:
         """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)²."""
@@ -164,6 +165,12 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
 
 
+def _column_names(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame, if they are all text."""
+    names = list(getattr(X, "columns", ()))
+    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+
+
 def check_target(y: Any, m: int, name: str = "y") -> NDArray[np.float64]:
     y = as_array(y, name)
     if y.dtype.kind not in "fiub":
@@ -176,7 +183,8 @@ def check_target(y: Any, m: int, name: str = "y") -> NDArray[np.float64]:
     return y
 
 
-def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+def check_weight(sample_weight: Any, m: int, *, some: bool = True) -> NDArray[np.float64] | None:
+    """Weights as float64; `some` of them must be positive."""
     if sample_weight is None:
         return None
     w = as_array(sample_weight, "sample_weight")
@@ -191,7 +199,7 @@ def check_weight(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
         raise ValueError("sample_weight: contains NaN or infinite values.")
     if (w < 0).any():
         raise ValueError(f"sample_weight: negative in row {np.flatnonzero(w < 0)[0]}.")
-    if not w.any():
+    if some and not w.any():
         raise ValueError("sample_weight: all weights are zero.")
     return w
 

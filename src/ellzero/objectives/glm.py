@@ -66,6 +66,7 @@ class GeneralizedLinear(Objective):
         ridge: ArrayLike = 0.0,
     ):
         self.design, self.mean, self.scale = _standardised(X, fit_intercept)
+        self.feature_names = self.design.names
         m, n = self.design.shape
         self.loss = loss
         self.y = self._target(y, m)
@@ -184,7 +185,8 @@ class GeneralizedLinear(Objective):
             intercept = x.nuisance[0] - self.mean @ full
         else:
             intercept = np.zeros(self.per_feature)
-        return Model(full, intercept if self.per_feature else float(intercept), x.value, attained)
+        a = intercept if self.per_feature else float(intercept)
+        return Model(full, a, x.value, attained, self.feature_names)
 
     def best_subset(self, k: int) -> Iterate | None:
         n_supports = comb(self.n_choosable, k)
@@ -268,7 +270,7 @@ class GeneralizedLinear(Objective):
         gram, own, cross = self._curved_gram(x, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
-        Hx = (scaled @ gram.rows(S)) * gram.scale
+        Hx = gram.combined(S, scaled[None])[0] * gram.scale
         g = self.gradient(x)
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g
@@ -544,7 +546,9 @@ def _standardised(X: Any, centre: bool) -> Standardised:
         return X
     design = Design(X)
     design.check_finite()
-    return design.standardised(centre)
+    made = design.standardised(centre)
+    made.design.names = design.names
+    return made
 
 
 def _binary(y: Any) -> Any:

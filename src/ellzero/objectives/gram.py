@@ -7,7 +7,7 @@ zero (or lies in the span of the intercept and the forced features) has scale 1 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
 """With more features than this, only the Gram rows of features that entered a support are kept."""
+
+LONGEST_KEPT = 100_000
+"""Of sparse data with more features no Gram row is kept."""
 
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
@@ -34,18 +37,25 @@ def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
 class Gram(Protocol):
     scale: Vector
     diagonal: Vector
+    keeps: bool
+    """Are rows held once they were asked for?"""
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
 
-    def block(self, S: Support) -> Matrix:
-        """C[S, S]."""
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        """C[S, T], by default C[S, S]."""
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        """A · C[S, :]."""
 
     def factor(self) -> Matrix | None:
         """A with AᵀA = C that is cheaper than C, if there is one."""
 
 
 class DenseGram:
+    keeps = True
+
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
         zero = (norms == 0) if zero is None else zero | (norms == 0)
@@ -60,8 +70,11 @@ class DenseGram:
     def rows(self, S: Support) -> Matrix:
         return self.matrix[S]
 
-    def block(self, S: Support) -> Matrix:
-        return self.matrix[S[:, None], S]
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        return self.matrix[S[:, None], S if T is None else T]
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        return A @ self.matrix[S]
 
     def factor(self) -> None:
         return None
@@ -70,9 +83,14 @@ class DenseGram:
 class LazyGram:
     """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
 
+    Rows longer than `LONGEST_KEPT` would soon outgrow a sparse X: there only combinations of rows
+    and small blocks are computed, each time anew.
+
     M is the weighted projection that takes out the intercept (if `centre`) and the forced features,
     the latter under their ridge.
     """
+
+    keeps = True
 
     def __init__(
         self,
@@ -93,6 +111,7 @@ class LazyGram:
         # products of sparse columns may be centred afterwards where few enough digits cancel
         enough = (tolerated * self.norms2 >= total * self.mean**2).all()
         self._sparse = design.is_sparse and bool(enough)
+        self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -112,13 +131,16 @@ class LazyGram:
         """(X − mean)ᵀ V."""
         with blas_threads(self._threads):
             product = self.design.transposed_times(V)
-        return product - np.multiply.outer(self.mean, V.sum(axis=0))
+        if self.mean.any():
+            product -= np.multiply.outer(self.mean, V.sum(axis=0))
+        return product
 
     def inner(self, V: Matrix) -> Matrix:
         """XᵀMV on the unit scale of the columns, for the centred columns V."""
         wV = V * self.weight[:, None]
         wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        out = self._times(wV) / self._norm[:, None]
+        out = self._times(wV)
+        out /= self._norm[:, None]
         out[self.diagonal == 0] = 0.0
         return out
 
@@ -134,12 +156,27 @@ class LazyGram:
         return A
 
     def rows(self, S: Support) -> Matrix:
+        if not self.keeps:
+            return self.combined(S, np.eye(len(S)))
         slots = self._slots(S)
         return self._store[slots]
 
-    def block(self, S: Support) -> Matrix:
-        slots = self._slots(S)
-        return self._store[slots[:, None], S]
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        T = S if T is None else T
+        if self.keeps:
+            slots = self._slots(S)
+            return self._store[slots[:, None], T]
+        block = self._sparse_inner_products(S, T)
+        same = np.equal.outer(S, T)
+        block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
+        return block
+
+    def combined(self, S: Support, A: Matrix) -> Matrix:
+        if self.keeps:
+            return A @ self.rows(S)
+        A = A * (self.diagonal[S] / self._norm[S])
+        V = self.design.X[:, S] @ A.T - A @ self.mean[S]
+        return np.ascontiguousarray(self.inner(V).T)
 
     def _slots(self, S: Support) -> Support:
         """Where the rows of S are kept; those that are missing are made."""
@@ -155,16 +192,20 @@ class LazyGram:
         if not self._sparse:
             columns = self.design.columns(S) - self.mean[S]
             return self.inner(columns / self._norm[S]).T
-        new = self.design.sparse_products(S, self.weight)
-        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean)
-        return self._projected(new, S)
+        return self._sparse_inner_products(S, slice(None))
 
-    def _projected(self, new: Matrix, S: Support) -> Matrix:
+    def _sparse_inner_products(self, S: Support, T: Any) -> Matrix:
+        new = self.design.sparse_products(S, T, self.weight)
+        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[T])
+        return self._projected(new, S, T)
+
+    def _projected(self, new: Matrix, S: Support, T: Any = slice(None)) -> Matrix:
         """Of products of centred columns, what the forced features leave, on the unit scale."""
-        new -= self.cross[S] @ self.K @ self.cross.T
-        new /= self._norm
+        new -= self.cross[S] @ self.K @ self.cross[T].T
+        new /= self._norm[T]
         new /= self._norm[S, None]
-        new[:, self.diagonal == 0] = 0.0
+        new[:, self.diagonal[T] == 0] = 0.0
+        new[self.diagonal[S] == 0] = 0.0
         return new
 
     def _append(self, missing: list[int], new: Matrix) -> None:

@@ -57,6 +57,7 @@ class LeastSquares(Quadratic):
         ridge: ArrayLike = 0.0,
     ):
         design = Design(X)
+        self.feature_names = design.names
         m, n = design.shape
         y = check_target(y, m)
         w = check_weight(sample_weight, m)
@@ -83,6 +84,7 @@ class LeastSquares(Quadratic):
             raise ValueError("stats: contain NaN or infinite values.")
         self = cls.__new__(cls)
         self._set_statistics(stats, fit_intercept, forced, ridge)
+        self.feature_names = stats.feature_names
         self._data = None
         return self
 
@@ -182,12 +184,14 @@ class LeastSquares(Quadratic):
         K = gram_inverse(G[:, F] + np.diag(self.ridge[F]))
         coef = np.concatenate([K @ (b - G[:, x.support] @ x.coef), x.coef])
         intercept = mean_y - mean[T] @ coef
-        return self._model(T, coef, self._value(x.support, x.coef), intercept)
+        value = max(self._value(x.support, x.coef), 0.0)  # below zero there is only rounding
+        return self._model(T, coef, value, intercept)
 
     def _model(self, T: Any, coef: Vector, value: float, intercept: float) -> Model:
         full = np.zeros(self.n_features)
         full[T] = coef
-        return Model(full, float(intercept) if self.fit_intercept else 0.0, float(value))
+        a = float(intercept) if self.fit_intercept else 0.0
+        return Model(full, a, float(value), feature_names=self.feature_names)
 
 
 def _ridge_regression(A: Matrix, t: Vector, ridge: Vector) -> Vector:

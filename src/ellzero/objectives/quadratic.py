@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector
+from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once
 from ellzero.linalg import DEPENDENT, cholesky, inverse_of
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
@@ -60,6 +60,7 @@ class Quadratic(Objective):
         self.c = np.where(self.gram.diagonal > 0, b / self.scale / self.unit, 0.0)
         self.half = constant / self.unit / self.unit  # ½ for least squares
         self.resolution = 1e-12 * self.unit**2
+        self.keeps_moments = self.gram.keeps
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
         self.blas_threads = 1  # the matrices of a step are too small to gain from more
@@ -75,7 +76,7 @@ class Quadratic(Objective):
     def _gradient(self, point: Iterate) -> Vector:
         S = point.support
         x = point.coef * (self.scale[S] / self.unit)
-        g = (x @ self.gram.rows(S) - self.c) * (self.scale * self.unit)
+        g = (self.gram.combined(S, x[None])[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
         return g
 
@@ -124,12 +125,15 @@ class Quadratic(Objective):
         if factor is None or not len(S):
             t = self._tableau(S)
             return t.value, t.residual, t.left
-        rows, c = self.gram.rows(S), self.c[S]
+        c = self.c[S]
         x = lapack.dpotrs(factor, c, lower=1)[0]
-        spanned = lapack.dtrtri(factor, lower=1)[0] @ rows  # faster than solving where S is small
+        onto = lapack.dtrtri(factor, lower=1)[0]  # faster than solving where S is small
         left = self.gram.diagonal + self._penalty
-        left -= np.einsum("ij,ij->j", spanned, spanned)
-        return float(self.half - 0.5 * c @ x), self.c - x @ rows, left
+        for part in at_once(len(S), self.n_features):
+            spanned = self.gram.combined(S, onto[part])
+            left -= np.einsum("ij,ij->j", spanned, spanned)
+        residual = self.c - self.gram.combined(S, x[None])[0]
+        return float(self.half - 0.5 * c @ x), residual, left
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         t = self._tableau(S)
@@ -194,6 +198,26 @@ class Quadratic(Objective):
         M[target, :n] = self.unit * self.c
         M[target, n] = 2 * self.half * self.unit**2
         return M
+
+    def moment_block(self, rows: Support, columns: Support) -> Matrix:
+        n = self.n_features
+        last = np.append(self.unit * self.c, 2 * self.half * self.unit**2)
+        M = np.empty((len(rows), len(columns)))
+        i, j = rows < n, columns < n
+        M[np.ix_(i, j)] = self.gram.block(rows[i], columns[j])
+        M[~i], M[:, ~j] = last[columns], last[rows][:, None]
+        same = np.equal.outer(rows, columns)
+        M[same] = np.broadcast_to(self.moment_diagonal[columns], M.shape)[same]
+        return M
+
+    def moment_products(self, rows: Support, A: Matrix) -> Matrix:
+        feature = rows < self.n_features
+        S, B = rows[feature], A[:, feature]
+        out = self.gram.combined(S, B)
+        out[:, S] += B * (self.moment_diagonal[S] - self.gram.diagonal[S])
+        if not feature.all():
+            out += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)
+        return out
 
     def best_subset(self, k: int) -> Iterate | None:
         if not isinstance(self.gram, DenseGram):

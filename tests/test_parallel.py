@@ -1,0 +1,112 @@
+"""Folds, sizes and restarts in parallel: the same digits under every joblib backend."""
+
+from threading import Barrier, current_thread
+from time import sleep
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from scipy import sparse
+from sklearn.utils.parallel import Parallel as SklearnParallel
+
+from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht
+from ellzero.threads import blas_threads, current_blas_threads
+
+BACKENDS = ["threading", "loky", "multiprocessing", "dask", "ray"]
+SIZES = range(1, 3)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """A block in which joblib runs two tasks at a time on this backend."""
+    name, options = request.param, {}
+    if name == "dask":
+        distributed = pytest.importorskip("distributed", reason="Dask's backend")
+        with (
+            distributed.Client(
+                n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            ),
+            parallel_config("dask", n_jobs=2),
+        ):
+            yield name
+        return
+    if name == "ray":
+        util = pytest.importorskip("ray.util.joblib", reason="Ray's backend")
+        util.register_ray()
+    if name == "loky":
+        options["inner_max_num_threads"] = 1
+    with parallel_config(name, n_jobs=2, **options):
+        yield name
+
+
+def data(rng, m=120, n=12):
+    X = rng.normal(size=(m, n))
+    y = X[:, 0] - 2 * X[:, 3] + X[:, 5] + rng.normal(size=m)
+    return X, y
+
+
+def scores(model):
+    return np.array([v for k, v in model.cv_results_.items() if k.startswith("split")])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kind", [SparseRegressorCV, SparseClassifierCV])
+def test_folds(rng, backend, kind, form):
+    X, y = data(rng)
+    target = y if kind is SparseRegressorCV else y > 0
+    found = kind(SIZES, cv=3, method="omp").fit(form(X), target)
+    with parallel_config("sequential"):
+        wanted = kind(SIZES, cv=3, method="omp", n_jobs=1).fit(form(X), target)
+    np.testing.assert_array_equal(scores(found), scores(wanted))
+    np.testing.assert_array_equal(found.coef_, wanted.coef_)
+
+
+@pytest.mark.parametrize("objective", [LeastSquares, Logistic])
+def test_sizes_and_restarts(rng, backend, objective):
+    X, y = data(rng)
+    f = objective(X, y if objective is LeastSquares else y > 0, fit_intercept=True, ridge=1e-3)
+    tasks = [(s, seed) for s in SIZES for seed in range(2)]
+    found = Parallel()(delayed(arht)(f, s, n_runs=2, random_state=seed) for s, seed in tasks)
+    for (s, seed), solution in zip(tasks, found, strict=True):
+        alone = arht(f, s, n_runs=2, random_state=seed)
+        np.testing.assert_array_equal(solution.x, alone.x)
+        assert solution.value == alone.value
+
+
+def test_threads_share_one_limit_of_blas(rng):
+    """The fold that began first ends first, and must not lift the limit of the other."""
+    together, order, seen = Barrier(2), [], []
+
+    def meet(model, X, y):
+        order.append(current_thread())
+        first = order[0] is current_thread()
+        together.wait(60)
+        sleep(0.0 if first else 0.5)
+        seen.append(current_blas_threads())
+        return 0.0
+
+    X, y = data(rng)
+    with blas_threads(2):
+        before = current_blas_threads()
+        with parallel_config("threading", n_jobs=2):
+            SparseRegressorCV([1], cv=2, scoring=meet).fit(X, y)
+        assert seen == [1, 1]
+        assert current_blas_threads() == before
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
+    """Every task of processes is handed the whole X, which joblib maps into their memory once."""
+    handed = []
+
+    class Listening(SklearnParallel):
+        def __call__(self, tasks):
+            tasks = list(tasks)
+            handed.extend(arguments[2][0] for _, arguments, _ in tasks)
+            return super().__call__(tasks)
+
+    monkeypatch.setattr("ellzero.estimators.cv.Parallel", Listening)
+    X, y = data(rng)
+    SparseClassifierCV(SIZES, cv=3, method="omp").fit(form(X), y > 0)
+    assert len(handed) == 3
+    assert all(X is handed[0] for X in handed)
