@@ -24,6 +24,16 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "linalg", "objectives"),
     "algorithms/": ("core", "checks", "linalg", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
+    "certificates/": (
+        "core",
+        "checks",
+        "threads",
+        "linalg",
+        "driver",
+        "algorithms",
+        "selection",
+        "certificates",
+    ),
     "theory/": ("core", "checks", "objectives", "theory"),
     "estimators/": (
         "core",
@@ -32,12 +42,21 @@ ALLOWED = {
         "objectives",
         "algorithms",
         "selection",
+        "certificates",
         "estimators",
     ),
     "datasets/": ("datasets",),
     "cli/": ("ellzero", "estimators", "datasets", "cli"),
     "__main__.py": ("cli",),
-    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
+    "__init__.py": (
+        "core",
+        "objectives",
+        "algorithms",
+        "selection",
+        "certificates",
+        "estimators",
+        "theory",
+    ),
 }
 
 

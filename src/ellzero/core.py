@@ -253,6 +253,11 @@ class Objective(ABC):
         """min f over S ∖ {S[j]} for every j."""
         return np.array([self.minimize(np.delete(S, j), x0).value for j in range(len(S))])
 
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        """Lower bounds on min f over the support of a minimiser x, and over it without S[j]."""
+        here = x.value - self.resolution
+        return here, np.full(len(x.support), here)
+
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
         """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""
         best, rows = np.inf, []

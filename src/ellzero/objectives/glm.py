@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ellzero.checks import as_support
 from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import Design, as_array, check_ridge, check_target, check_weight
+from ellzero.objectives.dual import removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
@@ -178,6 +179,9 @@ class GeneralizedLinear(Objective):
             values[i] = self.minimize(np.append(S, i), base).value
             below = min(below, values[i])
         return values
+
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        return super().removal_bounds(x) if self.per_feature else removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         """For every i a lower bound on min f over S ∪ {i}.

@@ -137,6 +137,9 @@ class Quadratic(Objective):
             return super().removal_values(S)
         return self.unit**2 * (t.value + t.x**2 / (2 * t.inverse.diagonal()))
 
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        return x.value - self.resolution, self.removal_values(x.support) - self.resolution
+
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> Matrix:
         t = self._tableau(S)
         if t.inverse is None:
