@@ -63,17 +63,16 @@ def enumerated(X, y, s, options):
     }
 
 
-def assert_sound(certificate, values, s, slack):
-    optimum = min(values.values())
+def assert_sound(certificate, values):
+    optimum, slack = min(values.values()), certificate.margin
     assert certificate.lower_bound <= optimum + slack
+    if certificate.status in (Verdict.WEAK, Verdict.NO_BOUND):
+        assert certificate.advice
+        return
     assert certificate.status is Verdict.OPTIMAL
     best = certificate.value if certificate.better is None else certificate.better.value
     assert best <= optimum + slack
-    for S, value in values.items():
-        if value <= optimum + 1e-3 * slack:
-            continue  # equal up to rounding: either may be the reference
-    winners = [set(S) for S, value in values.items() if value <= best - slack]
-    for S in winners:
+    for S in (set(S) for S, value in values.items() if value <= best):
         assert set(certificate.proven_in.tolist()) <= S
         assert not set(certificate.proven_out.tolist()) & S
 
@@ -87,4 +86,4 @@ def test_a_thousand_random_problems(block):
         s = 1 + seed % f.n_choosable
         certificate = certify(f, lz.omp(f, s), s=s)
         values = enumerated(X, y, s, options)
-        assert_sound(certificate, values, s, 10 * certificate.margin)
+        assert_sound(certificate, values)

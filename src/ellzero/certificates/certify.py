@@ -15,9 +15,8 @@ from ellzero.certificates.diagonal import SMALLEST
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import Objective, Solution, Status, Support
+from ellzero.core import Matrix, Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
-from ellzero.linalg import cholesky
 from ellzero.selection import Path
 from ellzero.threads import blas_threads
 
@@ -30,9 +29,15 @@ HOPELESS = 1e6
 ROUNDING = 1e-10
 """The margin for rounding, as a part of the loss without any feature."""
 
-ADVICE = (
-    "all features together fit the data perfectly, so only f ≥ 0 is certain; "
-    "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a bound possible"
+DUPLICATE = 1e-14
+"""An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
+
+RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a bound possible"
+PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
+TOO_WIDE = f"with more than {LARGEST_MATRIX} features no bound is computed; preselect some"
+NEARLY_DEPENDENT = (
+    "features are so nearly dependent that rounding decides, and only the loss of all of them "
+    f"together is certain; leave some out, or {RIDGE[2:]}"
 )
 
 Progress = Callable[[dict[int, Certificate]], Any]
@@ -138,10 +143,11 @@ class _Run:
         self.begin = time.monotonic()
         self.deadline = self.begin + time_limit
         self.f, self.solutions, self.gap, self.callback = f, solutions, gap, callback
-        null = abs(f.minimize(f.choosable[:0]).value)
-        self.margin = max(100 * f.resolution, ROUNDING * null)
+        null = f.minimize(f.choosable[:0])
+        self.margin = max(100 * f.rounding(null), ROUNDING * abs(null.value))
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
+        self.bound, self.advice = float(f.floor), "stopped before there was a bound"
 
     def result(self) -> dict[int, Certificate]:
         known = {s: self._incumbent(s) for s in self.solutions}
@@ -159,7 +165,8 @@ class _Run:
         if found.x.shape != self.f.shape or not np.isfinite(found.value):
             raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
         x = self.f.minimize(found.support)
-        if found.value < x.value - max(1e-6 * abs(x.value), self.margin):
+        slack = 1e-6 * abs(x.value) + self.margin + 100 * self.f.rounding(x)
+        if found.value < x.value - slack:
             raise ValueError(
                 f"solution: its value {found.value:g} is below the least of f on its features, "
                 f"{x.value:g}; it is the solution of another objective."
@@ -172,22 +179,27 @@ class _Run:
         if f.moment_diagonal is None:
             return ConvexProof(f, known, self.margin, self.gap)
         if f.n_features > LARGEST_MATRIX:
-            return None
+            return self._weak(TOO_WIDE)
         features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
         rows = np.append(features, f.n_features)
         moments = f.moment_rows(rows)[:, rows]
-        C = moments[:-1, :-1]
-        if len(features) and self._independent(C):
+        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if len(features) else np.ones(1)
+        least = float(eigen[eigen > SMALLEST].min(initial=1.0))
+        size = 2 * abs(f.minimize(f.choosable[:0]).value) / least  # at least ‖x‖² at any minimiser
+        self.margin += 8 * np.finfo(float).eps * len(features) * f.digits_lost * size
+        if len(features) and eigen[0] > SMALLEST:
             known = {s: self._within(features, best) for s, best in known.items()}
             return QuadraticProof(moments, features, known, self.margin, self.gap)
+        if ((eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)).any():
+            return self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
         supports = max(comb(len(features), s) for s in known)
         if f.lower_bound() <= max(f.floor, 0.0) + self.margin and supports > HOPELESS:
-            return None
+            return self._weak(PERFECT)
         return ConvexProof(f, known, self.margin, self.gap)
 
-    @staticmethod
-    def _independent(C: np.ndarray[Any, Any]) -> bool:
-        return cholesky(C) is not None and np.linalg.eigvalsh(C)[0] > SMALLEST
+    def _weak(self, advice: str, bound: float = -np.inf) -> None:
+        """Nobody: only what is known of all features together."""
+        self.advice, self.bound = advice, max(bound - self.margin, self.f.floor)
 
     @staticmethod
     def _within(features: Support, best: Incumbent) -> Incumbent:
@@ -215,28 +227,27 @@ class _Run:
         seconds = time.monotonic() - self.begin
         nothing = np.empty(0, dtype=np.intp)
         if self.proof is None:
-            status = Verdict.NO_BOUND if self.status is Verdict.TIME_LIMIT else self.status
-            bound, advice = float(self.f.floor), ADVICE
+            status = Verdict.WEAK if self.bound > max(self.f.floor, 0.0) else Verdict.NO_BOUND
             return Certificate(
-                s, found.value, bound, self.margin, status, nothing, nothing, 0, seconds,
-                advice=advice,
+                s, found.value, self.bound, self.margin, status, nothing, nothing, 0, seconds,
+                advice=self.advice,
             )  # fmt: skip
         bound = max(self.proof.lower_bound(s), self.f.floor)
-        status, advice = self._status(s, bound), ""
-        if bound == -np.inf or (bound <= self.f.floor and not self.proof.finished(s)):
-            status, advice = Verdict.NO_BOUND, ADVICE
+        status, margin = self._status(s), self.margin
+        if status is Verdict.OPTIMAL:
+            margin = max(margin, self.proof.best(s).value - bound)
         must, must_not = self.proof.proven(s)
         return Certificate(
-            s, found.value, bound, self.margin, status, must, must_not, self.proof.nodes(s),
-            seconds, self._better(s, found), advice,
+            s, found.value, bound, margin, status, must, must_not, self.proof.nodes(s),
+            seconds, self._better(s, found),
         )  # fmt: skip
 
-    def _status(self, s: int, bound: float) -> Verdict:
+    def _status(self, s: int) -> Verdict:
         assert self.proof is not None
-        best = self.proof.best(s).value
-        if bound >= best - self.margin:
-            return Verdict.OPTIMAL
-        return Verdict.GAP_REACHED if self.proof.finished(s) else self.status
+        if not self.proof.finished(s):
+            return self.status
+        short = self.proof.best(s).value - self.proof.lower_bound(s)
+        return Verdict.GAP_REACHED if self.gap and short > self.margin else Verdict.OPTIMAL
 
     def _better(self, s: int, found: Solution) -> Solution | None:
         assert self.proof is not None

@@ -34,7 +34,7 @@ class ConvexProof:
         return self.tree.nodes
 
     def finished(self, s: int) -> bool:
-        return self.tree.lower_bound(s) >= self.tree.cut(s)
+        return self.tree.exhausted(s) or self.lower_bound(s) >= self.tree.cut(s)
 
     def proven(self, s: int) -> tuple[Support, Support]:
         """Features that are in every model as good as the best known, and in none."""

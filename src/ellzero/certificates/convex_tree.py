@@ -69,6 +69,9 @@ class ConvexTree:
     def done(self) -> bool:
         return not self._open
 
+    def exhausted(self, s: int) -> bool:
+        return not any(s in node.sizes for node in self._open)
+
     def step(self) -> None:
         """Look at the open node of least bound."""
         node = heapq.heappop(self._open)
@@ -94,7 +97,7 @@ class ConvexTree:
         for s in [s for s in node.sizes if s >= len(x.support)]:
             if x.value < self.best[s].value - self.margin:
                 self.best[s] = Incumbent(x.value, x.support)
-            self.closed[s] = min(self.closed[s], max(node.bound, self.best[s].value - self.margin))
+            self.closed[s] = min(self.closed[s], node.bound)
             node.sizes.discard(s)
 
     def _narrow(self, node: Node) -> None:

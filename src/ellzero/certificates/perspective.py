@@ -77,7 +77,7 @@ class Perspective:
         """Qp, by row."""
         return p @ self.Q if self.Q is not None else ((p @ self.basis) * self.eigen) @ self.basis.T
 
-    def tune(self, states: States, k: Counts, steps: int = 60) -> Matrix:
+    def tune(self, states: States, k: Counts, steps: int) -> Matrix:
         """Take the step size that gives the best bound at one node, and the p it leads to."""
         rates = self.rate * RATES
         many, ks = np.repeat(states, len(rates), axis=0), np.repeat(k, len(rates))

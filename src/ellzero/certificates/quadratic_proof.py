@@ -91,7 +91,9 @@ class QuadraticProof:
         return 0 if tree is None else tree.nodes
 
     def finished(self, s: int) -> bool:
-        return self.lower_bound(s) >= self._cut(self.levels[s])
+        level = self.levels[s]
+        exhausted = level.tree is not None and level.tree.done
+        return exhausted or self.lower_bound(s) >= self._cut(level)
 
     def proven(self, s: int) -> tuple[Support, Support]:
         """Features that are in every model as good as the best known, and in none."""

@@ -218,30 +218,32 @@ class QuadraticTree:
         T = tableau(self.moments, S)
         assert T is not None, "the features of a tree are independent"
         part = np.append(free, self.n)
-        value, change = best_change(T[np.ix_(part, part)], max(count, 0))
-        moved = free[change]
-        self.closed = min(self.closed, max(value, self.best.value - self.margin))
+        for change in best_changes(T[np.ix_(part, part)], max(count, 0)):
+            self._note(np.setxor1d(S, free[change]).astype(np.intp))
+
+    def _note(self, S: Support) -> None:
+        """A model that is the best of its node, or may be."""
+        c = self.moments[S, -1]
+        x = np.linalg.solve(self.moments[np.ix_(S, S)], c)
+        value = 0.5 * float(self.moments[-1, -1] - c @ x)
+        self._close(np.array([value - self.margin]))
         if value < self.best.value - self.margin:
-            support = np.setxor1d(S, moved).astype(np.intp)
-            self.best = Incumbent(value, support)
+            self.best = Incumbent(value, S)
 
 
-def best_change(T: Matrix, count: int) -> tuple[float, Support]:
-    """The least minimum after `count` ≤ 2 features of a tableau enter or leave, and which."""
-    minimum = 0.5 * float(T[-1, -1])
+def best_changes(T: Matrix, count: int) -> list[Support]:
+    """Which `count` ≤ 2 features of a tableau enter or leave best; several where rounding decides."""
     if count == 0:
-        return minimum, np.empty(0, dtype=np.intp)
+        return [np.empty(0, dtype=np.intp)]
     single = single_changes(T[None])[0]
-    best = int(np.argmin(single))
-    value, moved = minimum + float(single[best]), np.array([best])
+    alone = np.array([int(np.argmin(single))])
     if count == 1:
-        return value, moved
+        return [alone]
     pairs = pair_changes(T[None])[0]
+    unclear = np.argwhere(np.triu(np.isinf(pairs), 1))
     np.fill_diagonal(pairs, np.inf)
     i, j = divmod(int(np.argmin(pairs)), len(pairs))
-    if minimum + pairs[i, j] < value or T[best, best] < 0:
-        value, moved = minimum + float(pairs[i, j]), np.array([i, j])
-    return value, moved
+    return [np.array([i, j]), *unclear]
 
 
 def _without(T: Matrix, going: NDArray[np.bool_]) -> Matrix:

@@ -43,8 +43,9 @@ class Root:
 
 def root_of(relaxation: Perspective, d: Vector, s: int) -> Root:
     states, k = np.zeros((1, len(d)), dtype=np.int8), np.array([s])
-    p = relaxation.tune(states, k)
-    p, u = relaxation.improve(p, states, k, STEPS)
+    steps = STEPS if len(d) in SPLIT_SIZES else STEPS // 4
+    p = relaxation.tune(states, k, steps // 4)
+    p, u = relaxation.improve(p, states, k, steps)
     x2 = (p[0] / relaxation.root) ** 2
     slopes = np.where(u[0] > 0, 0.5 * x2 * (1 / np.maximum(u[0], 1e-12) - 1), 0.0)
     return Root(d, relaxation, p[0], slopes, relaxation.bound(p, states, k))
