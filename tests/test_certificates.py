@@ -87,3 +87,231 @@ def test_a_thousand_random_problems(block):
         certificate = certify(f, lz.omp(f, s), s=s)
         values = enumerated(X, y, s, options)
         assert_sound(certificate, values)
+
+
+def classification(seed, ridge):
+    rng = np.random.default_rng([seed, 5])
+    X = rng.standard_normal((90, 6)) @ (np.eye(6) + 0.4 * rng.standard_normal((6, 6)))
+    y = (X @ rng.standard_normal(6) + 2.5 * rng.standard_normal(90) > 0).astype(float)
+    weight = rng.integers(1, 3, 90).astype(float)
+    forced = [2] if seed % 3 == 0 else []
+    return Logistic(X, y, sample_weight=weight, fit_intercept=True, forced=forced, ridge=ridge)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_logistic_proofs_against_enumeration(seed, ridge):
+    f = classification(seed, ridge)
+    sizes = range(1, f.n_choosable + 1)
+    found = certify(f, lz.path(f, sizes, "omp"))
+    for s in sizes:
+        values = {S: f.minimize(S).value for S in combinations(f.choosable.tolist(), s)}
+        assert_sound(found[s], values)
+
+
+@pytest.mark.parametrize("gap", [0.3, 0.05])
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_of_logistic_hold_before_the_proof_is_done(seed, gap):
+    f = classification(seed, 5.0)
+    certificate = certify(f, lz.solve(f, 2), gap=gap)
+    optimum = min(f.minimize(S).value for S in combinations(f.choosable.tolist(), 2))
+    assert certificate.lower_bound <= optimum + certificate.margin
+    assert certificate.gap <= gap
+
+
+def test_any_point_of_the_relaxation_gives_a_bound(rng):
+    """Also for nodes, and for the children of every free feature."""
+    n, s = 7, 3
+    A = rng.standard_normal((12, n))
+    C, c = A.T @ A, rng.standard_normal(n) * 3
+    d = uniform(C)
+    relaxation = Perspective.of_matrix(C, c, 1.0, d)
+    thin = Perspective.of_factor(A[:5], c, 1.0, np.full(n, 0.5))
+    for matrix, tested in ((C, relaxation), (A[:5].T @ A[:5] + 0.5 * np.eye(n), thin)):
+        f = Quadratic(matrix, c, 1.0)
+        for _ in range(40):
+            states = rng.choice([IN, 0, 0, 0, OUT], n).astype(np.int8)[None]
+            k = np.array([s - (states == IN).sum()])
+            if k[0] < 0:
+                continue
+            p = rng.standard_normal((1, n)) * rng.choice([0.0, 0.3])
+            p, u = tested.improve(p, states, k, int(rng.integers(1, 30)))
+            assert u[0][states[0] == 0].sum() <= k[0] + 1e-6
+            found = tested.bound(p, states, k)
+            must, may = np.flatnonzero(states[0] == IN), np.flatnonzero(states[0] == 0)
+            models = {S: f.minimize([*must, *S]).value for S in combinations(may, min(k[0], len(may)))}
+            assert found.node[0] <= min(models.values()) + 1e-9
+            for j in may:
+                inside = [value for S, value in models.items() if j in S]
+                outside = [f.minimize([*must, *(set(S) - {j})]).value for S in models]
+                assert found.if_in[0, j] <= min(inside, default=np.inf) + 1e-9
+                assert found.if_out[0, j] <= min(outside) + 1e-9
+
+
+def test_the_relaxation_is_solved(rng):
+    """Its value is that of a semidefinite-free reference: a fine grid over the dual of two features."""
+    C, c = np.array([[1.0, 0.6], [0.6, 1.0]]), np.array([1.0, 0.9])
+    relaxation = Perspective.of_matrix(C, c, 1.0, np.full(2, 0.35))
+    states, k = np.zeros((1, 2), dtype=np.int8), np.array([1])
+    p, _ = relaxation.improve(np.zeros((1, 2)), states, k, 500)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 2, 601)] * 2), axis=-1).reshape(-1, 2)
+    everywhere = relaxation.bound(grid, np.repeat(states, len(grid), 0), np.ones(len(grid), int))
+    assert relaxation.bound(p, states, k).node[0] >= everywhere.node.max() - 1e-9
+
+
+def test_weights_add_up(rng):
+    a = np.abs(rng.standard_normal((50, 9))) ** 3
+    states = rng.choice([IN, 0, 0, 0, OUT], a.shape).astype(np.int8)
+    k = rng.integers(0, 6, 50)
+    u = weights(a, 0.3, states, k)
+    free = states == 0
+    enough = free.sum(axis=1) > k
+    assert_allclose(np.where(free, u, 0).sum(axis=1)[enough], k[enough], atol=1e-6)
+    assert (u[states == IN] == 1).all()
+    assert (u[states == OUT] == 0).all()
+
+
+def test_splits_are_certified(rng):
+    A = rng.standard_normal((30, 8))
+    C = A.T @ A
+    even = uniform(C)
+    better = weighted(C, np.ones(8), even, 0.01 * even[0])
+    for d in (even, better):
+        assert np.linalg.eigvalsh(C - np.diag(d))[0] >= 0
+        assert (d > 0).all()
+    assert better.sum() > even.sum()
+    too_large = certified(C, np.diag(C).copy())
+    assert too_large is None or np.linalg.eigvalsh(C - np.diag(too_large))[0] >= 0
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((25, 60))
+    return X, X[:, :3].sum(axis=1) + rng.standard_normal(25)
+
+
+def test_where_no_bound_is_possible_it_says_so(wide):
+    f = LeastSquares(*wide)
+    certificate = certify(f, lz.solve(f, 6))
+    assert certificate.status is Verdict.NO_BOUND
+    assert certificate.lower_bound == 0.0
+    assert "ridge" in str(certificate)
+    assert not certificate.proven
+
+
+def test_a_ridge_makes_a_bound_possible(wide):
+    f = LeastSquares(*wide, ridge=5.0)
+    certificate = certify(f, lz.solve(f, 3), time_limit=10, gap=0.2)
+    assert 0 < certificate.lower_bound < certificate.value
+    assert certificate.gap <= 0.2
+
+
+def test_bounds_grow_with_time_and_fall_with_size(rng):
+    X = rng.standard_normal((200, 30)) @ (np.eye(30) + 0.3 * rng.standard_normal((30, 30)))
+    f = LeastSquares(X, X[:, :10].sum(axis=1) + 6 * rng.standard_normal(200))
+    seen = []
+    p = lz.path(f, [6, 8, 10])
+    found = certify(f, p, time_limit=3, callback=lambda c: seen.append(c))
+    for before, after in zip(seen, seen[1:], strict=False):
+        assert all(after[s].lower_bound >= before[s].lower_bound - 1e-9 for s in p)
+    assert found[6].lower_bound >= found[8].lower_bound >= found[10].lower_bound
+
+
+def test_the_callback_and_ctrl_c_end_it(rng):
+    X = rng.standard_normal((60, 40)) @ rng.standard_normal((40, 40))
+    f = LeastSquares(X, rng.standard_normal(60))
+    solution = lz.solve(f, 12)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    for callback in (lambda _: True, interrupt):
+        certificate = certify(f, solution, callback=callback)
+        assert certificate.status in (Verdict.STOPPED, Verdict.OPTIMAL)
+        assert 0 <= certificate.lower_bound <= solution.value
+
+
+def test_a_better_model_is_handed_over():
+    X = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9], [0.0, 0.0, 0.3], [0.1, -0.1, 0.0]])
+    f = LeastSquares(X, [1.0, 1.0, 0.0, 0.0])
+    greedy = lz.omp(f, 2)
+    certificate = certify(f, greedy)
+    if certificate.better is None:
+        assert certificate.proven
+    else:
+        assert certificate.better.value < greedy.value
+        assert f"{certificate}".count("better")
+    best = min(f.minimize(S).value for S in combinations(range(3), 2))
+    assert_allclose(certificate.lower_bound, best, atol=1e-8)
+
+
+def test_errors_name_the_argument(rng):
+    X, y = rng.standard_normal((20, 4)), rng.standard_normal(20)
+    f = LeastSquares(X, y)
+    with pytest.raises(TypeError, match="solution: expected a Solution or a Path"):
+        certify(f, [0, 1])
+    with pytest.raises(ValueError, match="another objective"):
+        certify(LeastSquares(X, 10 * y), lz.solve(f, 2))
+    with pytest.raises(ValueError, match="s: the solution has 2 features"):
+        certify(f, lz.solve(f, 2), s=1)
+    with pytest.raises(ValueError, match="time_limit"):
+        certify(f, lz.solve(f, 2), time_limit=0)
+
+
+def test_words_and_summary(rng):
+    X = rng.standard_normal((40, 6))
+    f = LeastSquares(X, X[:, 0] + rng.standard_normal(40))
+    certificate = certify(f, lz.solve(f, 2))
+    assert str(certificate) == "proven: this is the best possible 2-feature model, up to rounding"
+    assert "best possible 2-feature model" in certificate._repr_html_()
+    summary = certificate.summary()
+    assert summary["proven"] is True
+    assert summary["gap"] == 0.0
+    import json
+
+    assert json.loads(json.dumps(summary))["status"] == "OPTIMAL"
+
+
+def test_estimators_certify(rng):
+    X = rng.standard_normal((80, 6)) * [1, 10, 100, 1, 1, 1]
+    y = X[:, 0] - 0.1 * X[:, 1] + rng.standard_normal(80)
+    model = lz.SparseRegressor(2, alpha=3.0).fit(X, y)
+    assert model.certify(X, y).proven
+    assert all(c.proven for c in model.certify(X, y, whole_path=True).values())
+    labels = np.where(y > 0, "yes", "no")
+    classifier = lz.SparseClassifier(2, method="omp").fit(X, labels)
+    certificate = classifier.certify(X, labels)
+    assert certificate.status is Verdict.OPTIMAL
+    several = lz.SparseClassifier(2).fit(X, np.digitize(y, [-1, 1]))
+    assert several.certify(X, np.digitize(y, [-1, 1])).status is Verdict.OPTIMAL
+
+
+def test_the_plot_shows_the_band(rng):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X = rng.standard_normal((40, 6))
+    y = X[:, 0] + rng.standard_normal(40)
+    model = lz.SparseRegressor(3).fit(X, y)
+    assert model.plot_path().band_ is None
+    display = model.plot_path(certificates=model.certify(X, y, whole_path=True))
+    assert display.band_ is not None
+    assert_allclose(display.bounds, display.losses, rtol=1e-6)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["cal_housing", "comp_activ_harder"])
+def test_real_data_are_proven_at_all_sizes(data_folder, name):
+    pandas = pytest.importorskip("pandas", reason="Parquet files need pandas")
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    frame = pandas.read_parquet(data_folder / f"{name}.parquet")
+    X, y = frame.drop(columns="target").to_numpy(float), frame["target"].to_numpy(float)
+    f = LeastSquares(X, y, fit_intercept=True)
+    p = lz.path(f, range(1, f.n_features + 1))
+    for s, certificate in certify(f, p).items():
+        assert certificate.status is Verdict.OPTIMAL
+        assert certificate.proven, s
+        best = min(f.minimize(S).value for S in combinations(range(f.n_features), s))
+        assert_allclose(certificate.lower_bound, best, rtol=1e-8)

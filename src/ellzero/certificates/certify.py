@@ -232,14 +232,14 @@ class _Run:
                 s, found.value, self.bound, self.margin, status, nothing, nothing, 0, seconds,
                 advice=self.advice,
             )  # fmt: skip
-        bound = max(self.proof.lower_bound(s), self.f.floor)
-        status, margin = self._status(s), self.margin
-        if status is Verdict.OPTIMAL:
-            margin = max(margin, self.proof.best(s).value - bound)
+        bound = float(max(self.proof.lower_bound(s), self.f.floor))
+        status, better, margin = self._status(s), self._better(s, found), self.margin
+        if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
+            margin = max(margin, (found if better is None else better).value - bound)
         must, must_not = self.proof.proven(s)
         return Certificate(
-            s, found.value, bound, margin, status, must, must_not, self.proof.nodes(s),
-            seconds, self._better(s, found),
+            s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
+            seconds, better,
         )  # fmt: skip
 
     def _status(self, s: int) -> Verdict:

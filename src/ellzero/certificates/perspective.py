@@ -140,16 +140,18 @@ def weights(a: Matrix, offset: Matrix | float, states: States, k: Counts) -> Mat
     Where all free features have room, and for features that are in, u = 1.
     """
     free = states == FREE
-    a = np.where(free, a, 0.0)
-    top = a.max(axis=1, keepdims=True)
-    a = np.maximum(a / np.where(top > 0, top, 1.0), 1e-100)
+    top = np.where(free, a, 0.0).max(axis=1, keepdims=True)
+    a = np.maximum(a / np.where(top > 0, top, 1.0), 1e-9)
     ends = np.concatenate([offset / a, (1 + offset) / a], axis=1)
+    slopes = np.concatenate([a, -a], axis=1)
+    ignored = np.concatenate([~free, ~free], axis=1)
+    ends[ignored], slopes[ignored] = 0.0, 0.0
     order = np.argsort(ends, axis=1)
     rows = np.arange(len(a))[:, None]
     ends = ends[rows, order]
-    slope = np.cumsum(np.concatenate([a, -a], axis=1)[rows, order], axis=1)
+    slope = np.maximum(np.cumsum(slopes[rows, order], axis=1), 0.0)
     total = np.cumsum(slope[:, :-1] * np.diff(ends, axis=1), axis=1)
-    piece = (total < k[:, None]).sum(axis=1)[:, None]  # total grows to the number of features
+    piece = (total < k[:, None]).sum(axis=1)[:, None]
     before = np.where(piece > 0, total[rows, piece - 1], 0.0)
     with np.errstate(over="ignore"):  # where all have room, t may be what it likes
         t = ends[rows, piece] + (k[:, None] - before) / np.maximum(slope[rows, piece], 1e-300)

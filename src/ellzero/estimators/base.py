@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
+from ellzero.certificates import Certificate, certify
 from ellzero.core import Objective, Solution, Status
-from ellzero.estimators.problem import Problem, check_alpha
+from ellzero.estimators.problem import Problem, Solved, check_alpha
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
     check_data,
@@ -68,21 +70,33 @@ class SparseEstimator(BaseEstimator):
             Non-negative weights; an integer weight means that many copies of the row.
         """
         X, y, weight = self._check_training_data(X, y, sample_weight)
-        objective = self._objective()
-        problem = Problem(
-            objective=objective,
-            method=self.method,
-            fit_intercept=self.fit_intercept,
-            standardize=self.standardize,
-            forced=check_forced(self.forced, names_of(self), X.shape[1]),
-            alpha=check_alpha(self.alpha, objective),
-            seed=seed_of(self.random_state),
-        )
+        problem = self._problem(X.shape[1])
         self.forced_ = problem.forced
         self.path_, s = self._path_and_size(problem, X, y, weight)
         self._set_model(self.path_[s], X.dtype)
         self._warn_of(self.solution_)
         return self
+
+    def certify(
+        self, X: Any, y: Any, sample_weight: Any = None, *, whole_path: bool = False, **options: Any
+    ) -> Certificate | dict[int, Certificate]:
+        """How far the model can be from the best possible one of its size; see `ellzero.certify`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the data of `fit`
+        whole_path : certify all sizes in `path_` and return a dictionary
+        options : `time_limit`, `gap` and `callback` of `ellzero.certify`
+        """
+        check_is_fitted(self)
+        same = copy.copy(self)  # the data are checked once more, the model stays as it is
+        X, y, weight = same._check_training_data(X, y, sample_weight)
+        solved = Solved(*same._problem(X.shape[1]).objective_of(X, y, weight), self.path_)
+        if whole_path:
+            found = certify(solved.f, self.path_, **options)
+            return {s: solved.told(certificate) for s, certificate in found.items()}
+        s = next(s for s, found in self.path_.items() if found is self.solution_)
+        return solved.told(certify(solved.f, self.solution_, s=s, **options))
 
     # what a subclass says
 
@@ -93,6 +107,18 @@ class SparseEstimator(BaseEstimator):
         raise NotImplementedError
 
     # what follows
+
+    def _problem(self, n_features: int) -> Problem:
+        objective = self._objective()
+        return Problem(
+            objective=objective,
+            method=self.method,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            forced=check_forced(self.forced, names_of(self), n_features),
+            alpha=check_alpha(self.alpha, objective),
+            seed=seed_of(self.random_state),
+        )
 
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         X, y = check_data(self, X, y, y_numeric=self._numeric_target)
