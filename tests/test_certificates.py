@@ -1,6 +1,6 @@
 """Certificates: a bound is never above the optimum, and a proof is one."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -124,10 +124,9 @@ def test_any_point_of_the_relaxation_gives_a_bound(rng):
     n, s = 7, 3
     A = rng.standard_normal((12, n))
     C, c = A.T @ A, rng.standard_normal(n) * 3
-    d = uniform(C)
-    relaxation = Perspective.of_matrix(C, c, 1.0, d)
-    thin = Perspective.of_factor(A[:5], c, 1.0, np.full(n, 0.5))
-    for matrix, tested in ((C, relaxation), (A[:5].T @ A[:5] + 0.5 * np.eye(n), thin)):
+    wide = A[:5].T @ A[:5] + 0.5 * np.eye(n)
+    for matrix, d in ((C, uniform(C)), (wide, np.full(n, 0.5 * (1 - 1e-12)))):
+        tested = Perspective(matrix, c, 1.0, d)
         f = Quadratic(matrix, c, 1.0)
         for _ in range(40):
             states = rng.choice([IN, 0, 0, 0, OUT], n).astype(np.int8)[None]
@@ -139,7 +138,9 @@ def test_any_point_of_the_relaxation_gives_a_bound(rng):
             assert u[0][states[0] == 0].sum() <= k[0] + 1e-6
             found = tested.bound(p, states, k)
             must, may = np.flatnonzero(states[0] == IN), np.flatnonzero(states[0] == 0)
-            models = {S: f.minimize([*must, *S]).value for S in combinations(may, min(k[0], len(may)))}
+            models = {
+                S: f.minimize([*must, *S]).value for S in combinations(may, min(k[0], len(may)))
+            }
             assert found.node[0] <= min(models.values()) + 1e-9
             for j in may:
                 inside = [value for S, value in models.items() if j in S]
@@ -149,9 +150,9 @@ def test_any_point_of_the_relaxation_gives_a_bound(rng):
 
 
 def test_the_relaxation_is_solved(rng):
-    """Its value is that of a semidefinite-free reference: a fine grid over the dual of two features."""
+    """No point of a fine grid over two features gives a better bound."""
     C, c = np.array([[1.0, 0.6], [0.6, 1.0]]), np.array([1.0, 0.9])
-    relaxation = Perspective.of_matrix(C, c, 1.0, np.full(2, 0.35))
+    relaxation = Perspective(C, c, 1.0, np.full(2, 0.35))
     states, k = np.zeros((1, 2), dtype=np.int8), np.array([1])
     p, _ = relaxation.improve(np.zeros((1, 2)), states, k, 500)
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 2, 601)] * 2), axis=-1).reshape(-1, 2)
@@ -213,7 +214,7 @@ def test_bounds_grow_with_time_and_fall_with_size(rng):
     seen = []
     p = lz.path(f, [6, 8, 10])
     found = certify(f, p, time_limit=3, callback=lambda c: seen.append(c))
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         assert all(after[s].lower_bound >= before[s].lower_bound - 1e-9 for s in p)
     assert found[6].lower_bound >= found[8].lower_bound >= found[10].lower_bound
 

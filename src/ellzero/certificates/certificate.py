@@ -104,7 +104,9 @@ class Certificate:
             "features proven in / out": f"{len(self.proven_in)} / {len(self.proven_out)}",
             "nodes, seconds": f"{self.nodes}, {self.seconds:.1f}",
         }
-        body = "".join(f"<tr><th>{key}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
+        body = "".join(
+            f"<tr><th>{key}</th><td>{escape(text)}</td></tr>" for key, text in rows.items()
+        )
         return (
             f'<div class="ellzero-certificate"><p>{escape(str(self))}</p>'
             f"<table><tbody>{body}</tbody></table></div>"

@@ -15,7 +15,7 @@ from ellzero.certificates.diagonal import SMALLEST
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import Matrix, Objective, Solution, Status, Support
+from ellzero.core import Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
 from ellzero.threads import blas_threads
@@ -88,8 +88,8 @@ def certify(
 ) -> Certificate | dict[int, Certificate]:
     """How far a solution can be from the best model of its size, at most.
 
-    Bounds from relaxations, improved by branch and bound until the solution is proven to be the best,
-    or the gap is small enough, or the time is up; Ctrl-C also returns what is proven by then.
+    Bounds from relaxations, improved by branch and bound until the solution is proven to be the
+    best, or the gap is small enough, or the time is up; Ctrl-C also returns what is proven by then.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def certify(
     s : the number of features that were asked for, if not as many as the solution has
     time_limit : seconds
     gap : stop once (value − bound) / value is at most this; 0 asks for a proof
-    callback : called now and then with the certificates so far, by size; a true answer ends the work
+    callback : called now and then with the certificates so far, by size; true ends the work
 
     Returns
     -------
@@ -179,7 +179,8 @@ class _Run:
         if f.moment_diagonal is None:
             return ConvexProof(f, known, self.margin, self.gap)
         if f.n_features > LARGEST_MATRIX:
-            return self._weak(TOO_WIDE)
+            self._weak(TOO_WIDE)
+            return None
         features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
         rows = np.append(features, f.n_features)
         moments = f.moment_rows(rows)[:, rows]
@@ -191,10 +192,12 @@ class _Run:
             known = {s: self._within(features, best) for s, best in known.items()}
             return QuadraticProof(moments, features, known, self.margin, self.gap)
         if ((eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)).any():
-            return self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
+            self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
+            return None
         supports = max(comb(len(features), s) for s in known)
         if f.lower_bound() <= max(f.floor, 0.0) + self.margin and supports > HOPELESS:
-            return self._weak(PERFECT)
+            self._weak(PERFECT)
+            return None
         return ConvexProof(f, known, self.margin, self.gap)
 
     def _weak(self, advice: str, bound: float = -np.inf) -> None:

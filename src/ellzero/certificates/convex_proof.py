@@ -1,4 +1,4 @@
-"""Proofs for any convex f, and for quadratics whose columns are dependent: one tree for all sizes."""
+"""Proofs for any convex f, also for quadratics of dependent columns: one tree for all sizes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Branch and bound for any convex f, at many sizes at once.
 
-A node is a set T of features that may be used, some of which must be. min f over T bounds every model
-inside T from below, whatever its size, so one tree serves all sizes: a node is of interest at those
-at which its bound is below the best value known. Its children leave out one feature each, and
+A node is a set T of features that may be used, some of which must be. min f over T bounds every
+model inside T from below, whatever its size, so one tree serves all sizes: a node is of interest at
+those at which its bound is below the best value known. Its children leave out one feature each, and
 keep those that were left out before: the dearest first, whose branch ends at once. What leaving
 out costs is bounded beforehand (`Objective.removal_bounds`), so most children are never fitted.
 
@@ -85,11 +85,11 @@ class ConvexTree:
         node.bound = max(node.bound, here)
         node.near = x
         self._settle(node, x)
-        without = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
-        self._fix(node, without)
+        costs = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
+        self._fix(node, costs)
         self._narrow(node)
         if node.sizes:
-            for child in self._children(node, without):
+            for child in self._children(node, costs):
                 self._push(child)
 
     def _settle(self, node: Node, x: Iterate) -> None:
@@ -113,7 +113,7 @@ class ConvexTree:
         """What the relaxation says of a node that is of interest at one size, and of the root."""
         if self.nodes == 1:
             cost = np.array([without[j] for j in self.choosable.tolist()])
-            self.if_out = {s: cost for s in node.sizes}
+            self.if_out = dict.fromkeys(node.sizes, cost)
         if self.relaxation is None or (len(node.sizes) > 1 and self.nodes > 1):
             return
         p = np.zeros((len(self.choosable), *self.f.per_feature)) if node.p is None else node.p
@@ -149,5 +149,3 @@ class ConvexTree:
         self._narrow(node)
         if node.sizes:
             heapq.heappush(self._open, node)
-
-

@@ -1,10 +1,10 @@
 """The split C = Q + diag(d) that the perspective relaxation lives on.
 
 With Q positive semidefinite, ½ xᵀCx = ½ xᵀQx + ½ Σ d_j x_j², and the second part is one that knows
-about sparsity: the larger d, the better the bound. Every d with C − diag(d) ⪰ 0 is allowed. The least
-eigenvalue in every place is one; the best one for given weights w maximises wᵀd, a semidefinite
-program, solved here with a log-det barrier. Whatever comes out is checked by an eigenvalue
-and lowered until the check holds with a margin above rounding, so it need not be exact to be valid.
+about sparsity: the larger d, the better the bound. Every d with C − diag(d) ⪰ 0 is allowed. The
+least eigenvalue in every place is one; the best one for given weights w maximises wᵀd, a
+semidefinite program, solved here with a log-det barrier. Whatever comes out is checked by an
+eigenvalue and lowered until the check holds with a margin above rounding, so it need not be exact.
 """
 
 from __future__ import annotations

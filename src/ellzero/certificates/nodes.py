@@ -88,7 +88,9 @@ class Open:
         count = min(count, self.count)
         slots = np.argpartition(keys, count - 1)[:count]
         tableaux = [self._tableaux.pop(slot, None) for slot in slots.tolist()]
-        nodes = Nodes(self._states[slots], self._bound[slots], self._p[slots].astype(float), tableaux)
+        nodes = Nodes(
+            self._states[slots], self._bound[slots], self._p[slots].astype(float), tableaux
+        )
         self._bound[slots] = np.inf
         self.count -= count
         return nodes

@@ -5,21 +5,21 @@ Let f(x) = ½ xᵀCx − cᵀx + v and C = Q + diag(d) with Q ⪰ 0 and d > 0. F
 
     f(x) ≥ v − ½ pᵀQp − rᵀx + ½ Σ d_j x_j².
 
-The right side is separable. Its minimum over all x that use the features *in*, none of those *out*, and
-at most k of those *free* is
+The right side is separable. Its minimum over all x that use the features *in*, none of those *out*,
+and at most k of those *free* is
 
     bound(p) = v − ½ pᵀQp − ½ Σ_in r_j²/d_j − ½ (sum of the k largest r_j²/d_j among the free).
 
 It holds for every p whatever. The best p is the minimiser of the relaxation in which each x_j has a
-weight u_j in [0, 1], Σ u ≤ k, and costs ½ d_j x_j²/u_j. ADMM finds it: all nodes share the matrix of
-its linear systems, and its proximal step is exact.
+weight u_j in [0, 1], Σ u ≤ k, and costs ½ d_j x_j²/u_j. ADMM finds it: all nodes share the matrix
+of its linear systems, and its proximal step is exact.
 
 Inside, features are scaled such that d = 1.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,35 +47,16 @@ class Bounds(NamedTuple):
 
 
 class Perspective:
-    """The relaxation for one split; Q is given as `basis` · diag(eigen) · `basis`ᵀ."""
+    """The relaxation for one split."""
 
-    def __init__(self, eigen: Vector, basis: Matrix, c: Vector, v: float, d: Vector):
-        self.eigen, self.basis = np.maximum(eigen, 0.0), basis
+    def __init__(self, C: Matrix, c: Vector, v: float, d: Vector):
         self.root = np.sqrt(d)
+        self.Q = C / self.root / self.root[:, None] - np.eye(len(d))
         self.c = c / self.root
         self.v = v
+        eigen, self.basis = eigh(self.Q)
+        self.eigen = np.maximum(eigen, 0.0)
         self.rate = float(np.sqrt(max(self.eigen.max(), 1e-6)))
-        self.Q: Matrix | None = None
-
-    @classmethod
-    def of_matrix(cls, C: Matrix, c: Vector, v: float, d: Vector) -> Perspective:
-        root = np.sqrt(d)
-        Q = C / root / root[:, None] - np.eye(len(d))
-        self = cls(*eigh(Q), c, v, d)
-        self.Q = Q
-        return self
-
-    @classmethod
-    def of_factor(cls, A: Matrix, c: Vector, v: float, d: Vector) -> Perspective:
-        """For Q = AᵀA with fewer rows than columns."""
-        scaled = A / np.sqrt(d)
-        eigen, U = eigh(scaled @ scaled.T)
-        keep = eigen > 1e-14 * eigen[-1]
-        return cls(eigen[keep], scaled.T @ (U[:, keep] / np.sqrt(eigen[keep])), c, v, d)
-
-    def times(self, p: Matrix) -> Matrix:
-        """Qp, by row."""
-        return p @ self.Q if self.Q is not None else ((p @ self.basis) * self.eigen) @ self.basis.T
 
     def tune(self, states: States, k: Counts, steps: int) -> Matrix:
         """Take the step size that gives the best bound at one node, and the p it leads to."""
@@ -87,13 +68,13 @@ class Perspective:
         return p[[best]]
 
     def improve(
-        self, p: Matrix, states: States, k: Counts, steps: int, rate: Matrix | float | None = None
+        self, p: Matrix, states: States, k: Counts, steps: int, rate: Any = None
     ) -> tuple[Matrix, Matrix]:
         """A better p for every node, and the weights u that go with it."""
         rho = self.rate if rate is None else rate
         inner = 1 / (self.eigen + rho) - 1 / rho
         z = np.where(states == OUT, 0.0, p)
-        y = (self.c - self.times(z)) / rho
+        y = (self.c - z @ self.Q) / rho
         u = np.zeros_like(z)
         for _ in range(steps):
             b = self.c + rho * (z - y)
@@ -106,7 +87,7 @@ class Perspective:
 
     def bound(self, p: Matrix, states: States, k: Counts) -> Bounds:
         """What p says of every node and of its children."""
-        Qp = self.times(p)
+        Qp = p @ self.Q
         r = self.c - Qp
         norm, left = np.linalg.norm(p, axis=1), np.linalg.norm(r, axis=1)
         size = self.eigen.max() * norm * (norm + left) + np.linalg.norm(self.c) * left
@@ -117,8 +98,8 @@ class Perspective:
 def separable_bounds(base: Vector, scores: Matrix, states: States, k: Counts) -> Bounds:
     """base − ½ Σ_in score − ½ (sum of the k largest scores among the free).
 
-    A feature that must be in replaces the k-th largest, one that must be out leaves its place to the
-    next: that gives the bounds of the children.
+    A feature that must be in replaces the k-th largest, one that must be out leaves its place to
+    the next: that gives the bounds of the children.
     """
     free = states == FREE
     ordered = -np.sort(np.where(free, -scores, 0.0), axis=1)

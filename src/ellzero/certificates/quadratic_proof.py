@@ -1,7 +1,7 @@
-"""Proofs for a quadratic at several sizes: one root and one tree for each, one set of splits for all.
+"""Proofs for a quadratic at several sizes: one root and one tree for each, splits shared by all.
 
-What the root shows to be out is left out of the problem: the matrix of what remains has a larger least
-eigenvalue, hence a better split, which may show more to be out; and so on, until nothing changes.
+What the root shows to be out is left out of the problem: the matrix of what remains has a larger
+least eigenvalue, hence a better split, which may show more to be out; until nothing changes.
 """
 
 from __future__ import annotations
@@ -129,8 +129,9 @@ class QuadraticProof:
             assert T is not None
             if_out = np.maximum(if_out, 0.5 * T[-1, -1] + (1 - 1e-6) * single_changes(T[None])[0])
         certain = level.best.value + self.margin
-        level.must = np.union1d(level.must, level.features[if_out > certain])
-        level.must_not = np.union1d(level.must_not, level.features[if_in > certain])
+        if level.outside > certain:  # what was left out is in no such model
+            level.must = np.union1d(level.must, level.features[if_out > certain])
+            level.must_not = np.union1d(level.must_not, level.features[if_in > certain])
         kept = if_in < self._cut(level)
         kept |= np.isin(level.features, level.best.support)
         level.outside = min(level.outside, float(if_in[~kept].min(initial=np.inf)))

@@ -7,8 +7,8 @@ A node says of every feature that it is in, out, or free. Two bounds hold for al
 - *the perspective relaxation* (`perspective`), for every point p, hence for the parent's point too.
 
 Both also bound the two children of every free feature. Where one child cannot hold anything
-better than what is known, the feature is fixed in the other: safe screening, at every node. Where two
-features or fewer are still to be chosen, or to be left out, one tableau gives the minimum itself.
+better than what is known, the feature is fixed in the other: safe screening, at every node. Where
+two features or fewer are still to be chosen, or to be left out, one tableau gives the minimum.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class QuadraticTree:
         T = self._stack(nodes) if self.has_tableaux else None
         nodes, if_in, if_out, u = self._bounded(nodes, T)
         nodes, going = self._fixed(nodes, if_in, if_out)
-        alive = self._promising(nodes) 
+        alive = self._promising(nodes)
         alive[alive] = self._unfinished(nodes[alive])
-        nodes, going, if_in, if_out, u = (a[alive] for a in (nodes, going, if_in, if_out, u))
+        nodes, going, if_in, if_out = nodes[alive], going[alive], if_in[alive], if_out[alive]
         T = None if T is None else T[alive]
-        j = self._branching(nodes, u, if_out)
+        j = self._branching(nodes, u[alive], if_out)
         each = np.arange(len(nodes))
         self._branch(nodes, T, going, j, IN, if_in[each, j])
         self._branch(nodes, T, going, j, OUT, if_out[each, j])
@@ -111,8 +111,8 @@ class QuadraticTree:
     def _dropped(self, nodes: Nodes, T: Matrix) -> tuple[Vector, Vector]:
         """f at the minimisers that the tableaux give, less what they and rounding may hide.
 
-        With g the gradient there, the minimum is ½ gᵀC⁻¹g below; evaluating f errs by a few units in
-        the last place of its largest terms.
+        With g the gradient there, the minimum is ½ gᵀC⁻¹g below; evaluating f errs by a few units
+        in the last place of its largest terms.
         """
         C, c = self.moments[:-1, :-1], self.moments[:-1, -1]
         x = np.where(nodes.usable, T[:, :-1, -1], 0.0)
@@ -154,7 +154,7 @@ class QuadraticTree:
         must, must_not = nodes.free & (if_out >= self.cut), nodes.free & (if_in >= self.cut)
         self._close(if_out[must])
         self._close(if_in[must_not])
-        hopeless = (must & must_not).any(axis=1)
+        hopeless = np.asarray((must & must_not).any(axis=1))
         states = np.where(must, IN, np.where(must_not, OUT, nodes.states)).astype(np.int8)
         bound = np.where(hopeless, np.maximum(nodes.bound, self.cut), nodes.bound)
         return replace(nodes, states=states, bound=bound), must_not & ~hopeless[:, None]
@@ -232,7 +232,7 @@ class QuadraticTree:
 
 
 def best_changes(T: Matrix, count: int) -> list[Support]:
-    """Which `count` ≤ 2 features of a tableau enter or leave best; several where rounding decides."""
+    """Which `count` ≤ 2 features enter or leave best; several answers where rounding decides."""
     if count == 0:
         return [np.empty(0, dtype=np.intp)]
     single = single_changes(T[None])[0]

@@ -1,14 +1,14 @@
 """Lower bounds for any convex f with a ridge.
 
-Let f(x) = h(x) + ½ Σ λ_j x_j² with h convex and λ > 0. Then h(x) ≥ h(p) + ∇h(p)·(x − p) for every p,
-and the minimum of the right side plus the ridge, over x with the features *in* and at most k of the
-*free* ones, is
+Let f(x) = h(x) + ½ Σ λ_j x_j² with h convex and λ > 0. Then h(x) ≥ h(p) + ∇h(p)·(x − p) for every
+p, and the minimum of the right side plus the ridge, over x with the features *in* and at most k of
+the *free* ones, is
 
     bound(p) = h(p) − ∇h(p)·p − ½ Σ_in g_j²/λ_j − ½ (sum of the k largest g_j²/λ_j),   g = ∇h(p).
 
-For the logistic loss this is the dual bound Σ H(α_i) − … at the probabilities α of the model p. As in
-`perspective`, the best p solves the relaxation with weights u; here an accelerated proximal gradient
-method finds it, with the same exact proximal step.
+For the logistic loss this is the dual bound Σ H(α_i) − … at the probabilities α of the model p. As
+in `perspective`, the best p solves the relaxation with weights u; here an accelerated proximal
+gradient method finds it, with the same exact proximal step.
 """
 
 from __future__ import annotations

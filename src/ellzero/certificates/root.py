@@ -21,7 +21,7 @@ STEPS = 200
 """ADMM steps at the root."""
 
 SPLIT_SIZES = range(25, 301)
-"""With fewer features than these a tree is quicker than a better split; with more it takes too long."""
+"""With fewer features a tree is quicker than a better split; with more a split takes too long."""
 
 LENGTHS = (1.0, 0.5, 0.2)
 
@@ -101,4 +101,4 @@ class Splits:
         return None
 
     def _root(self, d: Vector, s: int) -> Root:
-        return root_of(Perspective.of_matrix(self.C, self.c, self.v, d), d, s)
+        return root_of(Perspective(self.C, self.c, self.v, d), d, s)

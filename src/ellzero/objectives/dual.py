@@ -1,12 +1,12 @@
 """Lower bounds on minima of generalised linear models, from points of the dual problem.
 
-With columns A, unknowns u and penalty ½ Σ penalty u², every q with Aᵀq = −penalty · z, for some z, gives
+With columns A, unknowns u and penalty ½ Σ penalty u², every q with Aᵀq = −penalty · z gives
 
     min over u  ≥  −Σ w loss*(q/w) − ½ Σ penalty z².
 
 At a fit, the slopes of the losses are such a q up to the rounding of the fit. A Newton step Δ moves
-them by D A Δ (D: second derivatives) and z by Δ, and keeps the equations; leaving out column j makes the
-j-th equation void, so steps that only change that one are allowed too.
+them by D A Δ (D: second derivatives) and z by Δ, and keeps the equations; leaving out column j
+makes the j-th equation void, so steps that only change that one are allowed too.
 """
 
 from __future__ import annotations
