@@ -150,16 +150,11 @@ def side_by_side(limit: float) -> list[dict[str, Any]]:
 
 
 def first_promise(f: Any, method: str) -> int | None:
-    """The least s for which the paper's theorem holds against some x* with one feature."""
+    """The least of 20 sizes at which the paper's theorem says something: against one feature."""
     from ellzero.theory import guarantee
 
-    low, high = 0, f.n_choosable
-    if not guarantee(f, high)[method].s_star:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if guarantee(f, middle)[method].s_star else (middle, high)
-    return high
+    sizes = np.unique(np.linspace(1, f.n_choosable, 20).astype(int)).tolist()
+    return next((s for s in sizes if guarantee(f, s)[method].s_star), None)
 
 
 def tables(saved: dict[str, Any]) -> str:
@@ -173,7 +168,7 @@ def tables(saved: dict[str, Any]) -> str:
             if not place:
                 spoken = [f"s = {s} ({m})" for m, s in row["speaks"].items() if s]
                 head = [f"`{row['data']}`", str(row["n"]), ", ".join(spoken) or "no s"]
-            gap = "**proven best**" if level["proven"] else f"{100 * level['gap']:.2g} %"
+            gap = "**proven best**" if level["proven"] else _percent(level["gap"])
             gap = f"none ({level['status']})" if level["status"] == "NO_BOUND" else gap
             seconds = f"{row['seconds']:.0f} s" if not place else ""
             cells = [*head, str(level["s"]), gap, str(level["nodes"]), seconds]
@@ -198,7 +193,11 @@ def _reached(run: dict[str, Any], gap: float, limit: float) -> str:
     left = max(run["value"] - run["bound"], 0.0) / run["value"]
     if left <= gap + 1e-8:
         return f"{run['seconds']:.2g} s, {run['nodes']} nodes"
-    return f"not in {limit:.0f} s: {100 * left:.2g} % left"
+    return f"not in {limit:.0f} s: {_percent(left)} left"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %" if part >= 0.1 else f"{100 * part:.2g} %"
 
 
 def write_page(saved: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ ROUNDING = 1e-10
 DUPLICATE = 1e-14
 """An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
 
-RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a bound possible"
+RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features no bound is computed; preselect some"
 NEARLY_DEPENDENT = (
@@ -239,10 +239,11 @@ class _Run:
         status, better, margin = self._status(s), self._better(s, found), self.margin
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
             margin = max(margin, (found if better is None else better).value - bound)
+        weak = status is Verdict.TIME_LIMIT and bound < found.value / 2
         must, must_not = self.proof.proven(s)
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
-            seconds, better,
+            seconds, better, advice=f"a weak bound; {RIDGE}" if weak else "",
         )  # fmt: skip
 
     def _status(self, s: int) -> Verdict:

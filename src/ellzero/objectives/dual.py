@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ellzero.core import Iterate, Matrix, Vector
+from ellzero.objectives.gram import gram_inverse
 from ellzero.objectives.newton import stable_inverse
 
 if TYPE_CHECKING:
     from ellzero.objectives.glm import GeneralizedLinear
+
+INFEASIBLE = 1e-12
+"""How far the equations of the dual may be from holding, relative to the weight of all rows."""
 
 LENGTHS = (1.0, 0.5, 0.1)
 """How much of the step is taken; less where all of it leaves the domain of the conjugate."""
@@ -33,12 +37,20 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
     u = np.concatenate([x.nuisance, x.coef * f.scale[S]])
     penalty = f._penalty(S)
     q, D = f._slopes(x)
-    inverse = stable_inverse((A.T * D) @ A + np.diag(penalty))
-    if inverse is None:
+    H = (A.T * D) @ A + np.diag(penalty)
+    inverse = stable_inverse(H)
+    if inverse is None:  # columns are dependent, or nearly so
+        inverse = gram_inverse(H)
+    slope = A.T @ q + penalty * u
+    newton = -inverse @ slope
+    tolerated = INFEASIBLE * f.total_weight
+    if np.abs(slope + H @ newton).max(initial=0.0) > tolerated:
         return f.floor, np.full(len(S), f.floor)
-    newton = -inverse @ (A.T @ q + penalty * u)
     left = np.arange(first, len(u))
     removing = -inverse[:, left] * ((u + newton)[left] / inverse.diagonal()[left])
+    others = H @ removing
+    others[left, np.arange(len(left))] = 0.0
+    removing[:, np.abs(others).max(axis=0) > tolerated] = 0.0  # a dependent column costs nothing
     penalties = np.repeat(penalty[:, None], len(left), axis=1)
     penalties[left, np.arange(len(left))] = 0.0
 
