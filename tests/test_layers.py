@@ -25,6 +25,16 @@ ALLOWED = {
     "objectives/": ("core", "checks", "threads", "linalg", "objectives"),
     "algorithms/": ("core", "checks", "linalg", "driver", "algorithms"),
     "selection.py": ("core", "checks", "threads", "driver", "algorithms", "selection"),
+    "certificates/": (
+        "core",
+        "checks",
+        "threads",
+        "linalg",
+        "driver",
+        "algorithms",
+        "selection",
+        "certificates",
+    ),
     "theory/": ("core", "checks", "objectives", "theory"),
     "estimators/": (
         "core",
@@ -33,6 +43,7 @@ ALLOWED = {
         "objectives",
         "algorithms",
         "selection",
+        "certificates",
         "estimators",
     ),
     "datasets/": ("files", "datasets"),
@@ -51,7 +62,15 @@ ALLOWED = {
         "cli",
     ),
     "__main__.py": ("cli",),
-    "__init__.py": ("core", "objectives", "algorithms", "selection", "estimators", "theory"),
+    "__init__.py": (
+        "core",
+        "objectives",
+        "algorithms",
+        "selection",
+        "certificates",
+        "estimators",
+        "theory",
+    ),
 }
 
 

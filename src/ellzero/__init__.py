@@ -11,6 +11,7 @@ from ellzero.algorithms.iht import iht
 from ellzero.algorithms.lasso import lasso
 from ellzero.algorithms.omp import omp
 from ellzero.algorithms.ompr import ompr
+from ellzero.certificates import Certificate, certify
 from ellzero.core import Iterate, Objective, Solution, Status
 from ellzero.estimators import (
     CoefficientDisplay,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CVDisplay",
+    "Certificate",
     "CoefficientDisplay",
     "Iterate",
     "LeastSquares",
@@ -55,6 +57,7 @@ __all__ = [
     "arht",
     "arht_core",
     "arht_robust",
+    "certify",
     "datasets",
     "distributed",
     "els",

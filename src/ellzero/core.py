@@ -161,6 +161,8 @@ class Objective(ABC):
     """Are rows of the moments held once they were asked for? If not, ask for what they are for."""
     blas_threads: int | None = None
     """How many BLAS threads help; None leaves that to the user's settings."""
+    digits_lost: float = 1.0
+    """By how much cancellation has made rounding larger before f came to be."""
     total_weight: float = np.nan
     """How many observations f sums over, a weight of two counting as two of them."""
 
@@ -261,6 +263,15 @@ class Objective(ABC):
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         """min f over S ∖ {S[j]} for every j."""
         return np.array([self.minimize(np.delete(S, j), x0).value for j in range(len(S))])
+
+    def rounding(self, x: Iterate) -> float:
+        """How far the value of a minimiser x may be from the minimum over its support."""
+        return self.resolution
+
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        """Lower bounds on min f over the support of a minimiser x, and over it without S[j]."""
+        here = x.value - self.rounding(x)
+        return here, np.full(len(x.support), here)
 
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
         """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""

@@ -51,6 +51,12 @@ class OnDask(SparseEstimator):
         """As the local estimator; of a Dask collection lazily, partition by partition."""
         return self._applied("predict", X)
 
+    def certify(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Any:
+        """Not here: a proof looks at the rows too often for them to be apart."""
+        raise TypeError(
+            "certify: does not take Dask collections; use to_local().certify on rows in memory."
+        )
+
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         table = Table(X, y, sample_weight, classes=not self._numeric_target)
         self.n_features_in_ = table.n_features

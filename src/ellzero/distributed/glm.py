@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Iterate, Matrix, Support, Vector
+from ellzero.core import Iterate, Matrix, Objective, Support, Vector
 from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
@@ -72,6 +72,9 @@ class Spread(GeneralizedLinear):
 
     def best_subset(self, k: int) -> None:
         """Every support would take passes of its own."""
+
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        return Objective.removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         """None are known: every candidate is refitted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
+from ellzero.certificates import Certificate, certify
 from ellzero.core import Objective, Solution, Status
 from ellzero.estimators.problem import Problem, Solved, check_alpha, check_switch
 from ellzero.estimators.report import Report
@@ -79,6 +81,27 @@ class SparseEstimator(BaseEstimator):
         self._set_model(self.path_[s], X.dtype)
         self._warn_of(self.solution_)
         return self
+
+    def certify(
+        self, X: Any, y: Any, sample_weight: Any = None, *, whole_path: bool = False, **options: Any
+    ) -> Certificate | dict[int, Certificate]:
+        """How far the model can be from the best possible one of its size; see `ellzero.certify`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the data of `fit`
+        whole_path : certify all sizes in `path_` and return a dictionary
+        options : `time_limit`, `gap` and `callback` of `ellzero.certify`
+        """
+        check_is_fitted(self)
+        same = copy.copy(self)  # the data are checked once more, the model stays as it is
+        X, y, weight = same._check_training_data(X, y, sample_weight)
+        solved = Solved(*same._problem(X.shape[1]).objective_of(X, y, weight), self.path_)
+        if whole_path:
+            found = certify(solved.f, self.path_, **options)
+            return {s: solved.told(certificate) for s, certificate in found.items()}
+        s = next(s for s, found in self.path_.items() if found is self.solution_)
+        return solved.told(certify(solved.f, self.solution_, s=s, **options))
 
     # what a subclass says
 

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
+
+    from ellzero.certificates import Certificate
 
 
 class _Display:
@@ -33,26 +36,62 @@ class _Display:
 
 
 class PathDisplay(_Display):
-    """The loss at every size of a path; `from_estimator` makes one of a fitted estimator."""
+    """The loss at every size of a path; `from_estimator` makes one of a fitted estimator.
 
-    def __init__(self, *, sizes: NDArray[Any], losses: NDArray[Any], selected: int | None = None):
+    `bounds` are proven lower bounds on the loss (NaN where there is none): the band between them
+    and the losses is where the best models can be.
+    """
+
+    def __init__(
+        self,
+        *,
+        sizes: NDArray[Any],
+        losses: NDArray[Any],
+        selected: int | None = None,
+        bounds: NDArray[Any] | None = None,
+    ):
         self.sizes, self.losses, self.selected = sizes, losses, selected
+        self.bounds = bounds
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_options: Any) -> Self:
-        """Plot the path of a fitted estimator; further options go to ``ax.plot``."""
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        certificates: Mapping[int, Certificate] | None = None,
+        ax: Any = None,
+        **line_options: Any,
+    ) -> Self:
+        """Plot the path of a fitted estimator; further options go to ``ax.plot``.
+
+        certificates : what ``estimator.certify(X, y, whole_path=True)`` returned
+        """
         check_is_fitted(estimator)
         path = estimator.path_
+        known = certificates or {}
         display = cls(
             sizes=np.array(list(path)),
             losses=np.array([found.value for found in path.values()]),
             selected=_selected(estimator),
+            bounds=np.array([known[s].lower_bound if s in known else np.nan for s in path]),
         )
         return display.plot(ax=ax, **line_options)
 
     def plot(self, *, ax: Any = None, **line_options: Any) -> Self:
         ax = self._axes(ax, "number of selected features", "loss")
         (self.line_,) = ax.plot(self.sizes, self.losses, **{"marker": "o", **line_options})
+        self.band_ = None
+        if self.bounds is not None and np.isfinite(self.bounds).any():
+            self.band_ = ax.fill_between(
+                self.sizes,
+                self.bounds,
+                self.losses,
+                where=np.isfinite(self.bounds),
+                alpha=0.3,
+                color=self.line_.get_color(),
+                label="proven: the best lies in here",
+            )
+            ax.legend()
         _mark(ax, self.selected)
         return self
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from ellzero.certificates import Certificate
 from ellzero.core import Iterate, Objective, Solution, Support, Vector, magnitudes
 from ellzero.objectives.design import Design
 from ellzero.objectives.glm import Logistic
@@ -30,8 +31,8 @@ class Solved(NamedTuple):
     """An objective and its solutions, for features divided by `scale`."""
 
     f: Objective
-    searched: Path
     scale: Vector | None
+    searched: Path
 
     @property
     def path(self) -> Path:
@@ -39,6 +40,12 @@ class Solved(NamedTuple):
         if self.scale is None:
             return self.searched
         return Path((s, _unscaled(found, self.scale)) for s, found in self.searched.items())
+
+    def told(self, certificate: Certificate) -> Certificate:
+        """The certificate for the features as they came."""
+        if self.scale is None or certificate.better is None:
+            return certificate
+        return replace(certificate, better=_unscaled(certificate.better, self.scale))
 
 
 SEPARABLE_ALPHA = 1e-3
@@ -61,12 +68,16 @@ class Problem:
     def solve(
         self, X: Any, y: Any, weight: Any, sizes: Iterable[int], callback: Any = None
     ) -> Solved:
+        f, scale = self.objective_of(X, y, weight)
+        return Solved(f, scale, self._path(f, sizes, callback))
+
+    def objective_of(self, X: Any, y: Any, weight: Any) -> tuple[Objective, Vector | None]:
+        """What is minimised, and what features are divided by, if by anything."""
         scale = None
         if self.standardize and not self._ignores_scale:
             scale = deviations(X, weight)
             X = X.multiply(1 / scale).tocsc() if sparse.issparse(X) else X / scale
-        f = self.objective(X, y, sample_weight=weight, **self._options)
-        return Solved(f, self._path(f, sizes, callback), scale)
+        return self.objective(X, y, sample_weight=weight, **self._options), scale
 
     def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:
         scale = None
@@ -74,7 +85,7 @@ class Problem:
             scale = nonzero(np.sqrt(stats.xx.diagonal() / stats.weight), stats.mean)
             stats = stats.scaled(scale)
         f = LeastSquares.from_statistics(stats, **self._options)
-        return Solved(f, self._path(f, sizes), scale)
+        return Solved(f, scale, self._path(f, sizes))
 
     def solve_table(self, table: Any, sizes: Iterable[int]) -> Solved:
         """For data that only their own objectives can read, and that know their deviations."""
@@ -82,7 +93,7 @@ class Problem:
         if self.standardize and not self._ignores_scale:
             scale = table.deviations()
         f = self.objective(table, units=scale, **self._options)
-        return Solved(f, self._path(f, sizes), scale)
+        return Solved(f, scale, self._path(f, sizes))
 
     def sizes_around(self, s: int, n_choosable: int) -> list[int]:
         """s and its neighbours; all sizes up to there where they come at no cost."""

@@ -20,6 +20,7 @@ from ellzero.objectives.design import (
     check_target,
     check_weight,
 )
+from ellzero.objectives.dual import removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
@@ -214,6 +215,9 @@ class GeneralizedLinear(Objective):
             values[i] = self._minimize(T, base, below=below)[0].value
             below = min(below, values[i])
         return values
+
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        return super().removal_bounds(x) if self.per_feature else removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         """For every i a lower bound on min f over S ∪ {i}.

@@ -100,6 +100,9 @@ class LeastSquares(Quadratic):
         self.fit_intercept = fit_intercept
         self.total_weight = stats.weight
         self._stats = stats
+        kept = gram.diagonal > 0
+        own = stats.xx.diagonal() + (not fit_intercept) * stats.weight * stats.mean**2
+        self.digits_lost = float((own[kept] / gram.scale[kept] ** 2).max(initial=1.0))
 
     def _set_lazily(
         self, design: Design, y: Vector, w: Any, fit_intercept: bool, forced: Any, ridge: Any
@@ -124,6 +127,13 @@ class LeastSquares(Quadratic):
 
     def lower_bound(self) -> float:
         return max(super().lower_bound(), 0.0) if isinstance(self.gram, DenseGram) else 0.0
+
+    def rounding(self, x: Iterate) -> float:
+        """Also what is lost of y where intercept and forced features explain almost all of it."""
+        y2 = 0.0
+        if isinstance(self.gram, DenseGram):
+            y2 = float(self._stats.yy + self._stats.weight * self._stats.mean_y**2)
+        return super().rounding(x) + 8 * np.finfo(float).eps * y2
 
     def deviance(self, loss: float) -> float:
         """That of normal errors with the variance that fits best; what is rounding is no fit."""

@@ -141,6 +141,17 @@ class Quadratic(Objective):
             return super().removal_values(S)
         return self.unit**2 * (t.value + t.x**2 / (2 * t.inverse.diagonal()))
 
+    def rounding(self, x: Iterate) -> float:
+        """An entry of C is known to a few units in the last place, and so are its products."""
+        size = np.abs(x.coef * self.scale[x.support]).sum()
+        unit = np.finfo(float).eps * self.digits_lost
+        return self.resolution + 8 * unit * float(size * (self.unit + size))
+
+    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+        rounding = self.rounding(x)
+        cost = np.maximum(self.removal_values(x.support) - x.value, 0.0)
+        return x.value - rounding, x.value + (1 - 1e-6) * cost - rounding
+
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> Matrix:
         t = self._tableau(S)
         if t.inverse is None:

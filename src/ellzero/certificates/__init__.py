@@ -1,0 +1,6 @@
+"""How good is the answer? Lower bounds, gaps and proofs of optimality."""
+
+from ellzero.certificates.certificate import Certificate, Verdict
+from ellzero.certificates.certify import certify
+
+__all__ = ["Certificate", "Verdict", "certify"]

@@ -1,0 +1,263 @@
+"""How far from the best possible model is a solution?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import comb
+from typing import Any, Protocol, overload
+
+import numpy as np
+
+from ellzero.certificates.certificate import Certificate, Verdict
+from ellzero.certificates.convex_proof import ConvexProof
+from ellzero.certificates.diagonal import SMALLEST
+from ellzero.certificates.nodes import Incumbent
+from ellzero.certificates.quadratic_proof import QuadraticProof
+from ellzero.checks import check_number, check_objective, check_sparsity
+from ellzero.core import Objective, Solution, Status, Support
+from ellzero.driver import solution as solution_of
+from ellzero.selection import Path
+from ellzero.threads import blas_threads
+
+LARGEST_MATRIX = 3000
+"""With more features than this the matrix of a quadratic is not made."""
+
+HOPELESS = 1e6
+"""With more supports than this, nothing is tried where all features together fit perfectly."""
+
+ROUNDING = 1e-10
+"""The margin for rounding, as a part of the loss without any feature."""
+
+DUPLICATE = 1e-14
+"""An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
+
+RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
+PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
+TOO_WIDE = f"with more than {LARGEST_MATRIX} features no bound is computed; preselect some"
+NEARLY_DEPENDENT = (
+    "features are so nearly dependent that rounding decides, and only the loss of all of them "
+    f"together is certain; leave some out, or {RIDGE[2:]}"
+)
+
+Progress = Callable[[dict[int, Certificate]], Any]
+
+
+class Proof(Protocol):
+    """Bounds at several sizes, improved step by step."""
+
+    def steps(self, deadline: float) -> Any: ...
+    def lower_bound(self, s: int) -> float: ...
+    def best(self, s: int) -> Incumbent: ...
+    def nodes(self, s: int) -> int: ...
+    def finished(self, s: int) -> bool: ...
+    def proven(self, s: int) -> tuple[Support, Support]: ...
+
+
+@overload
+def certify(
+    f: Objective,
+    solution: Solution,
+    *,
+    s: int | None = None,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    callback: Progress | None = None,
+) -> Certificate: ...
+
+
+@overload
+def certify(
+    f: Objective,
+    solution: Path,
+    *,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    callback: Progress | None = None,
+) -> dict[int, Certificate]: ...
+
+
+def certify(
+    f: Objective,
+    solution: Solution | Path,
+    *,
+    s: int | None = None,
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    callback: Progress | None = None,
+) -> Certificate | dict[int, Certificate]:
+    """How far a solution can be from the best model of its size, at most.
+
+    Bounds from relaxations, improved by branch and bound until the solution is proven to be the
+    best, or the gap is small enough, or the time is up; Ctrl-C also returns what is proven by then.
+
+    Parameters
+    ----------
+    f : the objective that was solved
+    solution : a solution of it, or a path; all sizes of a path share their work and the time
+    s : the number of features that were asked for, if not as many as the solution has
+    time_limit : seconds
+    gap : stop once (value − bound) / value is at most this; 0 asks for a proof
+    callback : called now and then with the certificates so far, by size; true ends the work
+
+    Returns
+    -------
+    a `Certificate`, or for a path one for each size, by size
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellzero import LeastSquares, certify, solve
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> f = LeastSquares(X, 3 * X[:, 4] - X[:, 1] + 0.5 * X[:, 6])
+    >>> print(certify(f, solve(f, 2)))
+    proven: this is the best possible 2-feature model, up to rounding
+    """
+    check_objective(f)
+    check_number("time_limit", time_limit, above=0)
+    if gap != 0:
+        check_number("gap", gap, above=0)
+    if isinstance(solution, Path):
+        if s is not None:
+            raise ValueError("s: a path knows its sizes; leave it out.")
+        return _Run(f, dict(solution), time_limit, gap, callback).result()
+    if not isinstance(solution, Solution):
+        raise TypeError(f"solution: expected a Solution or a Path, got {type(solution).__name__}.")
+    size = check_sparsity(f, len(solution.support) if s is None else s)
+    if size < len(solution.support):
+        raise ValueError(f"s: the solution has {len(solution.support)} features, more than {size}.")
+    return _Run(f, {size: solution}, time_limit, gap, callback).result()[size]
+
+
+class _Run:
+    """One call of `certify`: who proves, for how long, and what is told in the end."""
+
+    def __init__(
+        self,
+        f: Objective,
+        solutions: dict[int, Solution],
+        time_limit: float,
+        gap: float,
+        callback: Progress | None,
+    ):
+        self.begin = time.monotonic()
+        self.deadline = self.begin + time_limit
+        self.f, self.solutions, self.gap, self.callback = f, solutions, gap, callback
+        null = f.minimize(f.choosable[:0])
+        self.margin = max(100 * f.rounding(null), ROUNDING * abs(null.value))
+        self.status = Verdict.TIME_LIMIT
+        self.proof: Proof | None = None
+        self.bound, self.advice = float(f.floor), "stopped before there was a bound"
+
+    def result(self) -> dict[int, Certificate]:
+        known = {s: self._incumbent(s) for s in self.solutions}
+        with blas_threads(self.f.blas_threads):
+            try:
+                self.proof = self._proof(known)
+                self._work()
+            except KeyboardInterrupt:
+                self.status = Verdict.STOPPED
+        return self._certificates()
+
+    def _incumbent(self, s: int) -> Incumbent:
+        """The solution refitted, which must not be worse than it says."""
+        found = self.solutions[s]
+        if found.x.shape != self.f.shape or not np.isfinite(found.value):
+            raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
+        x = self.f.minimize(found.support)
+        slack = 1e-6 * abs(x.value) + self.margin + 100 * self.f.rounding(x)
+        if found.value < x.value - slack:
+            raise ValueError(
+                f"solution: its value {found.value:g} is below the least of f on its features, "
+                f"{x.value:g}; it is the solution of another objective."
+            )
+        return Incumbent(min(x.value, found.value), found.support)
+
+    def _proof(self, known: dict[int, Incumbent]) -> Proof | None:
+        """Who can prove something about this f."""
+        f = self.f
+        if f.moment_diagonal is None:
+            return ConvexProof(f, known, self.margin, self.gap)
+        if f.n_features > LARGEST_MATRIX:
+            self._weak(TOO_WIDE)
+            return None
+        features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
+        rows = np.append(features, f.n_features)
+        moments = f.moment_rows(rows)[:, rows]
+        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if len(features) else np.ones(1)
+        least = float(eigen[eigen > SMALLEST].min(initial=1.0))
+        size = 2 * abs(f.minimize(f.choosable[:0]).value) / least  # at least ‖x‖² at any minimiser
+        self.margin += 8 * np.finfo(float).eps * len(features) * f.digits_lost * size
+        if len(features) and eigen[0] > SMALLEST:
+            known = {s: self._within(features, best) for s, best in known.items()}
+            return QuadraticProof(moments, features, known, self.margin, self.gap)
+        if ((eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)).any():
+            self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
+            return None
+        supports = max(comb(len(features), s) for s in known)
+        if f.lower_bound() <= max(f.floor, 0.0) + self.margin and supports > HOPELESS:
+            self._weak(PERFECT)
+            return None
+        return ConvexProof(f, known, self.margin, self.gap)
+
+    def _weak(self, advice: str, bound: float = -np.inf) -> None:
+        """Nobody: only what is known of all features together."""
+        self.advice, self.bound = advice, max(bound - self.margin, self.f.floor)
+
+    @staticmethod
+    def _within(features: Support, best: Incumbent) -> Incumbent:
+        """Without features that cannot change f: those that are zero."""
+        return Incumbent(best.value, np.intersect1d(best.support, features))
+
+    def _work(self) -> None:
+        if self.proof is None:
+            return
+        told = time.monotonic()
+        for _ in self.proof.steps(self.deadline):
+            now = time.monotonic()
+            if now > self.deadline:
+                return
+            if self.callback is not None and now > told + 0.1:
+                told = now
+                if self.callback(self._certificates()):
+                    self.status = Verdict.STOPPED
+                    return
+
+    def _certificates(self) -> dict[int, Certificate]:
+        return {s: self._certificate(s, found) for s, found in self.solutions.items()}
+
+    def _certificate(self, s: int, found: Solution) -> Certificate:
+        seconds = time.monotonic() - self.begin
+        nothing = np.empty(0, dtype=np.intp)
+        if self.proof is None:
+            status = Verdict.WEAK if self.bound > max(self.f.floor, 0.0) else Verdict.NO_BOUND
+            return Certificate(
+                s, found.value, self.bound, self.margin, status, nothing, nothing, 0, seconds,
+                advice=self.advice,
+            )  # fmt: skip
+        bound = float(max(self.proof.lower_bound(s), self.f.floor))
+        status, better, margin = self._status(s), self._better(s, found), self.margin
+        if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
+            margin = max(margin, (found if better is None else better).value - bound)
+        weak = status is Verdict.TIME_LIMIT and bound < found.value / 2
+        must, must_not = self.proof.proven(s)
+        return Certificate(
+            s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
+            seconds, better, advice=f"a weak bound; {RIDGE}" if weak else "",
+        )  # fmt: skip
+
+    def _status(self, s: int) -> Verdict:
+        assert self.proof is not None
+        if not self.proof.finished(s):
+            return self.status
+        short = self.proof.best(s).value - self.proof.lower_bound(s)
+        return Verdict.GAP_REACHED if self.gap and short > self.margin else Verdict.OPTIMAL
+
+    def _better(self, s: int, found: Solution) -> Solution | None:
+        assert self.proof is not None
+        best = self.proof.best(s)
+        if best.value >= found.value - self.margin:
+            return None
+        x = self.f.minimize(best.support)
+        better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
+        return better if better.value < found.value - self.margin else None

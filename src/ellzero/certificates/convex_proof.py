@@ -1,0 +1,45 @@
+"""Proofs for any convex f, also for quadratics of dependent columns: one tree for all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ellzero.certificates.convex_tree import ConvexTree
+from ellzero.certificates.nodes import Incumbent
+from ellzero.core import Objective, Support
+
+
+class ConvexProof:
+    """Bounds for f at the sizes of `best`."""
+
+    def __init__(self, f: Objective, best: dict[int, Incumbent], margin: float, gap: float):
+        self.tree = ConvexTree(f, best, margin, gap)
+        self.margin = margin
+
+    def steps(self, deadline: float) -> Iterator[None]:
+        while not self.tree.done:
+            self.tree.step()
+            yield
+
+    def lower_bound(self, s: int) -> float:
+        """Models with fewer features are among those with more, so their bounds hold too."""
+        return max(self.tree.lower_bound(t) for t in self.tree.best if t >= s)
+
+    def best(self, s: int) -> Incumbent:
+        return self.tree.best[s]
+
+    def nodes(self, s: int) -> int:
+        return self.tree.nodes
+
+    def finished(self, s: int) -> bool:
+        return self.tree.exhausted(s) or self.lower_bound(s) >= self.tree.cut(s)
+
+    def proven(self, s: int) -> tuple[Support, Support]:
+        """Features that are in every model as good as the best known, and in none."""
+        certain, tree = self.tree.best[s].value + self.margin, self.tree
+        nothing = np.full(len(tree.choosable), -np.inf)
+        must = tree.if_out.get(s, nothing) > certain
+        must_not = tree.if_in.get(s, nothing) > certain
+        return tree.choosable[must], tree.choosable[must_not]

@@ -1,0 +1,72 @@
+"""Lower bounds on minima of generalised linear models, from points of the dual problem.
+
+With columns A, unknowns u and penalty ½ Σ penalty u², every q with Aᵀq = −penalty · z gives
+
+    min over u  ≥  −Σ w loss*(q/w) − ½ Σ penalty z².
+
+At a fit, the slopes of the losses are such a q up to the rounding of the fit. A Newton step Δ moves
+them by D A Δ (D: second derivatives) and z by Δ, and keeps the equations; leaving out column j
+makes the j-th equation void, so steps that only change that one are allowed too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ellzero.core import Iterate, Matrix, Vector
+from ellzero.objectives.gram import gram_inverse
+from ellzero.objectives.newton import stable_inverse
+
+if TYPE_CHECKING:
+    from ellzero.objectives.glm import GeneralizedLinear
+
+INFEASIBLE = 1e-12
+"""How far the equations of the dual may be from holding, relative to the weight of all rows."""
+
+LENGTHS = (1.0, 0.5, 0.1)
+"""How much of the step is taken; less where all of it leaves the domain of the conjugate."""
+
+
+def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
+    """Bounds on min f over the support of x, and over it without each of its features."""
+    S, first = x.support, f.N.shape[1]
+    A = f._with_nuisance(S)
+    assert x.nuisance is not None
+    u = np.concatenate([x.nuisance, x.coef * f.scale[S]])
+    penalty = f._penalty(S)
+    q, D = f._slopes(x)
+    H = (A.T * D) @ A + np.diag(penalty)
+    inverse = stable_inverse(H)
+    if inverse is None:  # columns are dependent, or nearly so
+        inverse = gram_inverse(H)
+    slope = A.T @ q + penalty * u
+    newton = -inverse @ slope
+    tolerated = INFEASIBLE * f.total_weight
+    if np.abs(slope + H @ newton).max(initial=0.0) > tolerated:
+        return f.floor, np.full(len(S), f.floor)
+    left = np.arange(first, len(u))
+    removing = -inverse[:, left] * ((u + newton)[left] / inverse.diagonal()[left])
+    others = H @ removing
+    others[left, np.arange(len(left))] = 0.0
+    removing[:, np.abs(others).max(axis=0) > tolerated] = 0.0  # a dependent column costs nothing
+    penalties = np.repeat(penalty[:, None], len(left), axis=1)
+    penalties[left, np.arange(len(left))] = 0.0
+
+    def dual(steps: Matrix, penalties: Matrix) -> Vector:
+        live = f.weight > 0
+        w, y = f.weight[live, None], f.y[live, None]
+        moved = (q[:, None] + D[:, None] * (A @ steps))[live]
+        value = -(w * f.loss.conjugate(moved / w, y)).sum(axis=0)
+        value -= 0.5 * (penalties * (u[:, None] + steps) ** 2).sum(axis=0)
+        return np.maximum(value - f.resolution, f.floor)
+
+    here = dual(newton[:, None], penalty[:, None])[0]
+    bounds = np.full(len(S), f.floor)
+    for length in LENGTHS:
+        weak = np.flatnonzero(bounds <= here)
+        if len(weak):
+            steps = newton[:, None] + length * removing[:, weak]
+            bounds[weak] = np.maximum(bounds[weak], dual(steps, penalties[:, weak]))
+    return float(here), np.maximum(bounds, here)

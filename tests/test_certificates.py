@@ -1,0 +1,318 @@
+"""Certificates: a bound is never above the optimum, and a proof is one."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ellzero as lz
+from ellzero import LeastSquares, Logistic, Quadratic, certify
+from ellzero.certificates import Verdict
+from ellzero.certificates.diagonal import certified, uniform, weighted
+from ellzero.certificates.perspective import IN, OUT, Perspective, weights
+
+
+def random_problem(seed):
+    """Small and awkward: ill-conditioned, rank-deficient, weighted, forced, ridge or none."""
+    rng = np.random.default_rng([seed, 17])
+    n = int(rng.integers(3, 8))
+    m = int(rng.integers(n + 2, 25)) if rng.random() < 0.85 else int(rng.integers(2, n + 1))
+    X = rng.standard_normal((m, n))
+    kind = seed % 4
+    if kind == 1:  # ill-conditioned
+        X = X @ (np.ones((n, n)) + 10.0 ** -rng.uniform(1, 4) * rng.standard_normal((n, n)))
+    elif kind == 2:  # rank-deficient
+        X[:, rng.integers(n)] = X[:, 0] * rng.choice([1.0, -2.0]) + X[:, n - 1] * rng.choice([0, 1])
+    elif kind == 3:
+        X = X * 10.0 ** rng.integers(-3, 4, n) + rng.choice([0.0, 5.0])
+    y = X @ rng.standard_normal(n) * rng.choice([0.1, 1.0]) + rng.standard_normal(m)
+    options = {
+        "sample_weight": rng.integers(1, 4, m).astype(float) if rng.random() < 0.4 else None,
+        "fit_intercept": bool(rng.random() < 0.5),
+        "forced": [int(rng.integers(n))] if rng.random() < 0.3 else [],
+        "ridge": float(10.0 ** rng.uniform(-3, 2)) if rng.random() < 0.5 else 0.0,
+    }
+    return X, y, options
+
+
+def literal_minimum(X, y, S, options):
+    """½ Σ w (Xx + a − y)² + ½ ridge ‖x‖² over the columns S, by a least-squares solver."""
+    m = len(y)
+    w = np.ones(m) if options["sample_weight"] is None else options["sample_weight"]
+    A = X[:, list(S)]
+    scale = np.where(np.linalg.norm(A, axis=0) > 0, np.linalg.norm(A, axis=0), 1.0)
+    rows = np.sqrt(options["ridge"]) * np.diag(1 / scale)
+    A = A / scale
+    if options["fit_intercept"]:
+        A, rows = np.column_stack([A, np.ones(m)]), np.column_stack([rows, np.zeros(len(S))])
+    A = np.vstack([np.sqrt(w)[:, None] * A, rows])
+    t = np.concatenate([np.sqrt(w) * y, np.zeros(len(S))])
+    u = np.linalg.lstsq(A, t, rcond=1e-12)[0]
+    return 0.5 * np.sum((A @ u - t) ** 2)
+
+
+def enumerated(X, y, s, options):
+    """The value of every support of size s; forced features are in all."""
+    forced = options["forced"]
+    free = [j for j in range(X.shape[1]) if j not in forced]
+    return {
+        S: literal_minimum(X, y, sorted([*S, *forced]), options)
+        for size in range(s + 1)
+        for S in combinations(free, size)
+    }
+
+
+def assert_sound(certificate, values):
+    optimum, slack = min(values.values()), certificate.margin
+    assert certificate.lower_bound <= optimum + slack
+    if certificate.status in (Verdict.WEAK, Verdict.NO_BOUND):
+        assert certificate.advice
+        return
+    assert certificate.status is Verdict.OPTIMAL
+    best = certificate.value if certificate.better is None else certificate.better.value
+    assert best <= optimum + slack
+    for S in (set(S) for S, value in values.items() if value <= best):
+        assert set(certificate.proven_in.tolist()) <= S
+        assert not set(certificate.proven_out.tolist()) & S
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_a_thousand_random_problems(block):
+    """Against enumeration; the solution certified is a greedy one, so often not the best."""
+    for seed in range(100 * block, 100 * (block + 1)):
+        X, y, options = random_problem(seed)
+        f = LeastSquares(X, y, **options)
+        s = 1 + seed % f.n_choosable
+        certificate = certify(f, lz.omp(f, s), s=s)
+        values = enumerated(X, y, s, options)
+        assert_sound(certificate, values)
+
+
+def classification(seed, ridge):
+    rng = np.random.default_rng([seed, 5])
+    X = rng.standard_normal((90, 6)) @ (np.eye(6) + 0.4 * rng.standard_normal((6, 6)))
+    y = (X @ rng.standard_normal(6) + 2.5 * rng.standard_normal(90) > 0).astype(float)
+    weight = rng.integers(1, 3, 90).astype(float)
+    forced = [2] if seed % 3 == 0 else []
+    return Logistic(X, y, sample_weight=weight, fit_intercept=True, forced=forced, ridge=ridge)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_logistic_proofs_against_enumeration(seed, ridge):
+    f = classification(seed, ridge)
+    sizes = range(1, f.n_choosable + 1)
+    found = certify(f, lz.path(f, sizes, "omp"))
+    for s in sizes:
+        values = {S: f.minimize(S).value for S in combinations(f.choosable.tolist(), s)}
+        assert_sound(found[s], values)
+
+
+@pytest.mark.parametrize("gap", [0.3, 0.05])
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_of_logistic_hold_before_the_proof_is_done(seed, gap):
+    f = classification(seed, 5.0)
+    certificate = certify(f, lz.solve(f, 2), gap=gap)
+    optimum = min(f.minimize(S).value for S in combinations(f.choosable.tolist(), 2))
+    assert certificate.lower_bound <= optimum + certificate.margin
+    assert certificate.gap <= gap
+
+
+def test_any_point_of_the_relaxation_gives_a_bound(rng):
+    """Also for nodes, and for the children of every free feature."""
+    n, s = 7, 3
+    A = rng.standard_normal((12, n))
+    C, c = A.T @ A, rng.standard_normal(n) * 3
+    wide = A[:5].T @ A[:5] + 0.5 * np.eye(n)
+    for matrix, d in ((C, uniform(C)), (wide, np.full(n, 0.5 * (1 - 1e-12)))):
+        tested = Perspective(matrix, c, 1.0, d)
+        f = Quadratic(matrix, c, 1.0)
+        for _ in range(40):
+            states = rng.choice([IN, 0, 0, 0, OUT], n).astype(np.int8)[None]
+            k = np.array([s - (states == IN).sum()])
+            if k[0] < 0:
+                continue
+            p = rng.standard_normal((1, n)) * rng.choice([0.0, 0.3])
+            p, u = tested.improve(p, states, k, int(rng.integers(1, 30)))
+            assert u[0][states[0] == 0].sum() <= k[0] + 1e-6
+            found = tested.bound(p, states, k)
+            must, may = np.flatnonzero(states[0] == IN), np.flatnonzero(states[0] == 0)
+            models = {
+                S: f.minimize([*must, *S]).value for S in combinations(may, min(k[0], len(may)))
+            }
+            assert found.node[0] <= min(models.values()) + 1e-9
+            for j in may:
+                inside = [value for S, value in models.items() if j in S]
+                outside = [f.minimize([*must, *(set(S) - {j})]).value for S in models]
+                assert found.if_in[0, j] <= min(inside, default=np.inf) + 1e-9
+                assert found.if_out[0, j] <= min(outside) + 1e-9
+
+
+def test_the_relaxation_is_solved(rng):
+    """No point of a fine grid over two features gives a better bound."""
+    C, c = np.array([[1.0, 0.6], [0.6, 1.0]]), np.array([1.0, 0.9])
+    relaxation = Perspective(C, c, 1.0, np.full(2, 0.35))
+    states, k = np.zeros((1, 2), dtype=np.int8), np.array([1])
+    p, _ = relaxation.improve(np.zeros((1, 2)), states, k, 500)
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 2, 601)] * 2), axis=-1).reshape(-1, 2)
+    everywhere = relaxation.bound(grid, np.repeat(states, len(grid), 0), np.ones(len(grid), int))
+    assert relaxation.bound(p, states, k).node[0] >= everywhere.node.max() - 1e-9
+
+
+def test_weights_add_up(rng):
+    a = np.abs(rng.standard_normal((50, 9))) ** 3
+    states = rng.choice([IN, 0, 0, 0, OUT], a.shape).astype(np.int8)
+    k = rng.integers(0, 6, 50)
+    u = weights(a, 0.3, states, k)
+    free = states == 0
+    enough = free.sum(axis=1) > k
+    assert_allclose(np.where(free, u, 0).sum(axis=1)[enough], k[enough], atol=1e-6)
+    assert (u[states == IN] == 1).all()
+    assert (u[states == OUT] == 0).all()
+
+
+def test_splits_are_certified(rng):
+    A = rng.standard_normal((30, 8))
+    C = A.T @ A
+    even = uniform(C)
+    better = weighted(C, np.ones(8), even, 0.01 * even[0])
+    for d in (even, better):
+        assert np.linalg.eigvalsh(C - np.diag(d))[0] >= 0
+        assert (d > 0).all()
+    assert better.sum() > even.sum()
+    too_large = certified(C, np.diag(C).copy())
+    assert too_large is None or np.linalg.eigvalsh(C - np.diag(too_large))[0] >= 0
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((25, 60))
+    return X, X[:, :3].sum(axis=1) + rng.standard_normal(25)
+
+
+def test_where_no_bound_is_possible_it_says_so(wide):
+    f = LeastSquares(*wide)
+    certificate = certify(f, lz.solve(f, 6))
+    assert certificate.status is Verdict.NO_BOUND
+    assert certificate.lower_bound == 0.0
+    assert "ridge" in str(certificate)
+    assert not certificate.proven
+
+
+def test_a_ridge_makes_a_bound_possible(wide):
+    f = LeastSquares(*wide, ridge=5.0)
+    certificate = certify(f, lz.solve(f, 3), time_limit=10, gap=0.2)
+    assert 0 < certificate.lower_bound < certificate.value
+    assert certificate.gap <= 0.2
+
+
+def test_bounds_grow_with_time_and_fall_with_size(rng):
+    X = rng.standard_normal((200, 30)) @ (np.eye(30) + 0.3 * rng.standard_normal((30, 30)))
+    f = LeastSquares(X, X[:, :10].sum(axis=1) + 6 * rng.standard_normal(200))
+    seen = []
+    p = lz.path(f, [6, 8, 10])
+    found = certify(f, p, time_limit=3, callback=lambda c: seen.append(c))
+    for before, after in pairwise(seen):
+        assert all(after[s].lower_bound >= before[s].lower_bound - 1e-9 for s in p)
+    assert found[6].lower_bound >= found[8].lower_bound >= found[10].lower_bound
+
+
+def test_the_callback_and_ctrl_c_end_it(rng):
+    X = rng.standard_normal((60, 40)) @ rng.standard_normal((40, 40))
+    f = LeastSquares(X, rng.standard_normal(60))
+    solution = lz.solve(f, 12)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    for callback in (lambda _: True, interrupt):
+        certificate = certify(f, solution, callback=callback)
+        assert certificate.status in (Verdict.STOPPED, Verdict.OPTIMAL)
+        assert 0 <= certificate.lower_bound <= solution.value
+
+
+def test_a_better_model_is_handed_over():
+    X = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9], [0.0, 0.0, 0.3], [0.1, -0.1, 0.0]])
+    f = LeastSquares(X, [1.0, 1.0, 0.0, 0.0])
+    greedy = lz.omp(f, 2)
+    certificate = certify(f, greedy)
+    if certificate.better is None:
+        assert certificate.proven
+    else:
+        assert certificate.better.value < greedy.value
+        assert f"{certificate}".count("better")
+    best = min(f.minimize(S).value for S in combinations(range(3), 2))
+    assert_allclose(certificate.lower_bound, best, atol=1e-8)
+
+
+def test_errors_name_the_argument(rng):
+    X, y = rng.standard_normal((20, 4)), rng.standard_normal(20)
+    f = LeastSquares(X, y)
+    with pytest.raises(TypeError, match="solution: expected a Solution or a Path"):
+        certify(f, [0, 1])
+    with pytest.raises(ValueError, match="another objective"):
+        certify(LeastSquares(X, 10 * y), lz.solve(f, 2))
+    with pytest.raises(ValueError, match="s: the solution has 2 features"):
+        certify(f, lz.solve(f, 2), s=1)
+    with pytest.raises(ValueError, match="time_limit"):
+        certify(f, lz.solve(f, 2), time_limit=0)
+
+
+def test_words_and_summary(rng):
+    X = rng.standard_normal((40, 6))
+    f = LeastSquares(X, X[:, 0] + rng.standard_normal(40))
+    certificate = certify(f, lz.solve(f, 2))
+    assert str(certificate) == "proven: this is the best possible 2-feature model, up to rounding"
+    assert "best possible 2-feature model" in certificate._repr_html_()
+    summary = certificate.summary()
+    assert summary["proven"] is True
+    assert summary["gap"] == 0.0
+    import json
+
+    assert json.loads(json.dumps(summary))["status"] == "OPTIMAL"
+
+
+def test_estimators_certify(rng):
+    X = rng.standard_normal((80, 6)) * [1, 10, 100, 1, 1, 1]
+    y = X[:, 0] - 0.1 * X[:, 1] + rng.standard_normal(80)
+    model = lz.SparseRegressor(2, alpha=3.0).fit(X, y)
+    assert model.certify(X, y).proven
+    assert all(c.proven for c in model.certify(X, y, whole_path=True).values())
+    labels = np.where(y > 0, "yes", "no")
+    classifier = lz.SparseClassifier(2, method="omp").fit(X, labels)
+    certificate = classifier.certify(X, labels)
+    assert certificate.status is Verdict.OPTIMAL
+    several = lz.SparseClassifier(2).fit(X, np.digitize(y, [-1, 1]))
+    assert several.certify(X, np.digitize(y, [-1, 1])).status is Verdict.OPTIMAL
+
+
+def test_the_plot_shows_the_band(rng):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X = rng.standard_normal((40, 6))
+    y = X[:, 0] + rng.standard_normal(40)
+    model = lz.SparseRegressor(3).fit(X, y)
+    assert model.plot_path().band_ is None
+    display = model.plot_path(certificates=model.certify(X, y, whole_path=True))
+    assert display.band_ is not None
+    assert_allclose(display.bounds, display.losses, rtol=1e-6)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["cal_housing", "comp_activ_harder"])
+def test_real_data_are_proven_at_all_sizes(data_folder, name):
+    pandas = pytest.importorskip("pandas", reason="Parquet files need pandas")
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    frame = pandas.read_parquet(data_folder / f"{name}.parquet")
+    X, y = frame.drop(columns="target").to_numpy(float), frame["target"].to_numpy(float)
+    f = LeastSquares(X, y, fit_intercept=True)
+    p = lz.path(f, range(1, f.n_features + 1))
+    for s, certificate in certify(f, p).items():
+        assert certificate.status is Verdict.OPTIMAL
+        assert certificate.proven, s
+        best = min(f.minimize(S).value for S in combinations(range(f.n_features), s))
+        assert_allclose(certificate.lower_bound, best, rtol=1e-8)
