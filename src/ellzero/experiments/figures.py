@@ -61,7 +61,7 @@ class Settings:
 
 
 FULL = Settings()
-FAST = Settings(rows=4_000, n_sparsities=8)
+FAST = Settings(rows=10_000, n_sparsities=8)
 
 
 def chosen(figures: Sequence[str] = (), datasets: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
