@@ -279,6 +279,20 @@ def test_a_link_stays_a_link(tmp_path, rng, capsys):
     assert json.loads(real.read_text())["fit"]["sparsity"] == 2
 
 
+def test_proofs_are_told_to_people_and_machines(tmp_path, rng, capsys):
+    X, y = numbers(rng)
+    data = write("csv", tmp_path, X, y, list("abcdef"))
+    arguments = ("fit", data, "--target", "y", "-s", 2, "--certify")
+    _, text, _ = run(capsys, *arguments)
+    assert "proven: this is the best possible 2-feature model, up to rounding" in text
+    _, text, _ = run(capsys, *arguments, 5, "--json")
+    proof = json.loads(text)["fit"]["certificate"]
+    assert proof["proven"]
+    assert proof["lower_bound"] == pytest.approx(proof["value"])
+    _, text, _ = run(capsys, "path", data, "--target", "y", "--max", 3, "--certify", 5)
+    assert [line.split()[3] for line in text.splitlines()[2:]] == ["proven"] * 3
+
+
 def test_people_get_features_neighbours_and_rows(tmp_path, rng, capsys):
     X, y = numbers(rng)
     data = write("csv", tmp_path, X, y, list("abcdef"))

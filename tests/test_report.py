@@ -166,6 +166,19 @@ def test_only_features_that_are_named_are_kept(rng):
     assert len(render(found)) < 60_000
 
 
+def test_bounds_are_those_of_certificates(rng):
+    X = rng.standard_normal((60, 30)) + rng.standard_normal((60, 1))
+    y = X[:, :4].sum(axis=1) + 4 * rng.standard_normal(60)
+    assert all("lower_bound" not in entry for entry in study(X, y, sizes=[4])["models"])
+    (entry,) = study(X, y, sizes=[4], certify=30)["models"]
+    assert entry["status"] != "OPTIMAL"
+    assert entry["certified"]
+    assert entry["lower_bound"] == entry["loss"]
+    (entry,) = study(X, y, sizes=[4], certify=1e-9)["models"]
+    assert not entry["certified"]
+    assert entry["lower_bound"] < entry["loss"]
+
+
 def test_a_callback_may_end_the_search(diabetes):
     X, y = diabetes
     seen = []

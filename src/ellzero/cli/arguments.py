@@ -16,6 +16,7 @@ from ellzero.selection import METHODS as ALGORITHMS
 
 METHODS = ("auto", *ALGORITHMS)
 FOLDS = 5
+PROOF_SECONDS = 60
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +57,23 @@ def add_folds(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
         "--cv", nargs="?", type=int, const=FOLDS, metavar="K", help=f"{purpose} (default {FOLDS})"
     )
+
+
+def add_certify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--certify",
+        nargs="?",
+        type=float,
+        const=PROOF_SECONDS,
+        metavar="SECONDS",
+        help="prove how far the models can be from the best of their size, for up to so long "
+        f"(default {PROOF_SECONDS})",
+    )
+
+
+def check_seconds(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise ValueError(f"--certify: expected a positive number of seconds, got {seconds}.")
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:

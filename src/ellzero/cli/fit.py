@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from ellzero.certificates import Certificate
 from ellzero.cli.arguments import (
     FOLDS,
     METHODS,
+    add_certify,
     add_data_options,
     add_folds,
     add_search_options,
     check_effort,
+    check_seconds,
     folds_of,
     read_design,
 )
@@ -58,6 +61,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--method", choices=METHODS, default="auto", help="of the search")
     add_search_options(parser)
+    add_certify(parser)
     parser.add_argument("--out", type=Path, metavar="MODEL", help="the file to write the model to")
     parser.add_argument("--json", action="store_true", help="print the model's file instead")
     parser.set_defaults(run=run)
@@ -70,16 +74,27 @@ def run(args: argparse.Namespace) -> None:
     with searching("searching") as callback:
         fitted = estimator(args, design, callback)
         fitted.fit(design.X, design.target.values, design.weight)
-    text = document(to_json(model_of(fitted, design), how(fitted, design)))
+    proof = certificate(args, fitted, design)
+    text = document(to_json(model_of(fitted, design), how(fitted, design, proof)))
     if args.out is not None:
         write_text(args.out, text)
         note(f"the model is in {args.out}")
-    write(text if args.json else in_words(fitted, design))
+    write(text if args.json else in_words(fitted, design, proof))
+
+
+def certificate(args: argparse.Namespace, fitted: Any, design: Design) -> Certificate | None:
+    if args.certify is None:
+        return None
+    with searching("proving"):
+        return fitted.certify(
+            design.X, design.target.values, design.weight, time_limit=args.certify
+        )
 
 
 def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     """The estimator that the command line describes."""
     check_effort(args.effort, args.method)
+    check_seconds(args.certify)
     effort = {} if args.effort is None else {"effort": args.effort}
     is_class = design.target.task == "classification"
     options = {
@@ -99,7 +114,7 @@ def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     return kind(args.sparsity, criterion=criterion, cv=folds, **options)
 
 
-def how(fitted: Any, design: Design) -> dict[str, Any]:
+def how(fitted: Any, design: Design, proof: Certificate | None) -> dict[str, Any]:
     """How the model came to be, for machines."""
     labels = [term.label for term in design.terms]
     told = {
@@ -117,13 +132,23 @@ def how(fitted: Any, design: Design) -> dict[str, Any]:
             for s, found in fitted.path_.items()
         ],
     }
+    if proof is not None:
+        told["certificate"] = _finite(proof.summary())
     if hasattr(fitted, "cv_results_"):
         results = {key: np.asarray(v).tolist() for key, v in fitted.cv_results_.items()}
         told["choice"] = {"criterion": fitted.criterion, **results}
     return told
 
 
-def in_words(fitted: Any, design: Design) -> str:
+def _finite(summary: dict[str, Any]) -> dict[str, Any]:
+    """Without infinite numbers, which JSON has not."""
+    return {
+        key: None if isinstance(value, float) and not np.isfinite(value) else value
+        for key, value in summary.items()
+    }
+
+
+def in_words(fitted: Any, design: Design, proof: Certificate | None) -> str:
     """The model for people."""
     names = [shown(term.label) for term in design.terms]
     report = fitted.report()
@@ -134,7 +159,8 @@ def in_words(fitted: Any, design: Design) -> str:
         classes=[shown(label) for label in report.classes],
         longest=len(names),
     )
-    return f"{report!r}\n{_choice(fitted)}"
+    proven = "" if proof is None else f"{proof}\n"
+    return f"{report!r}\n{proven}{_choice(fitted)}"
 
 
 def _choice(fitted: Any) -> str:

@@ -9,10 +9,12 @@ from typing import Any
 
 from ellzero.cli.arguments import (
     METHODS,
+    add_certify,
     add_data_options,
     add_folds,
     add_search_options,
     check_effort,
+    check_seconds,
     folds_of,
     read_design,
 )
@@ -49,6 +51,7 @@ def add_parser(commands: Any) -> None:
         help=f"the first gives the models, the loss of others is compared: {', '.join(METHODS)}",
     )
     add_search_options(parser)
+    add_certify(parser)
     parser.add_argument("--out", type=Path, metavar="RESULTS", help="the file to write results to")
     parser.add_argument("--json", action="store_true", help="print the results' file instead")
     parser.set_defaults(run=run)
@@ -56,6 +59,7 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_effort(args.effort, args.methods[0])
+    check_seconds(args.certify)
     if args.out is not None:
         check_writable(args.out)
     design = read_design(args)
@@ -75,6 +79,7 @@ def run(args: argparse.Namespace) -> None:
             feature_names=[term.label for term in design.terms],
             target=design.target.name,
             random_state=args.seed,
+            certify=args.certify,
             callback=callback,
         )
     text = document(found)
@@ -114,7 +119,9 @@ def in_words(found: dict[str, Any], design: Design) -> Iterator[str]:
 def _columns(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The head of the table, and a row for every size."""
     first, *others = found["methods"]
+    proven = any("lower_bound" in model for model in found["models"])
     head = ["s", "loss", *others, "explained"] + (["fold error"] if found["cv"] else [])
+    head += ["at best"] if proven else []
     rows = []
     for k, model in enumerate(found["models"]):
         losses = [found["losses"][method][k] for method in (first, *others)]
@@ -123,8 +130,14 @@ def _columns(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         row.append("" if explained is None else f"{explained:.1%}")
         if found["cv"]:
             row.append(f"{found['cv']['error'][k]:.6g}")
+        if proven:
+            row.append("proven" if model["certified"] else _bound(model))
         rows.append(row)
     return head, rows
+
+
+def _bound(model: dict[str, Any]) -> str:
+    return f"{model['lower_bound']:.6g}" if "lower_bound" in model else ""
 
 
 def _moves(found: dict[str, Any]) -> Iterator[str]:

@@ -31,8 +31,8 @@ NEEDED = (
 def render(study: dict[str, Any]) -> str:
     """A page that shows a study: one HTML file with everything in it.
 
-    An entry of ``study["models"]`` is "certified" where it is proven best. It may have a key that
-    `study` does not look for: "lower_bound", which the loss of no model of this size can be below.
+    An entry of ``study["models"]`` is "certified" where it is proven best, and may have a
+    "lower_bound", which the loss of no model of this size can be below.
 
     Examples
     --------

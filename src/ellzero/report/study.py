@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero import __version__
+from ellzero import __version__, certificates
+from ellzero.certificates import Certificate, Verdict
 from ellzero.checks import check_count
 from ellzero.core import Iterate, Solution, Vector
 from ellzero.estimators import SparseClassifierCV, SparseRegressorCV, information_criteria
@@ -42,6 +43,7 @@ def study(
     title: str | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    certify: float | None = None,
     callback: Callable[[Iterate], Any] | None = None,
 ) -> dict[str, Any]:
     """The best models of several sizes as plain data, to be saved as JSON and rendered.
@@ -60,6 +62,7 @@ def study(
     feature_names : names of the columns, where X is an array
     target, title : what the report calls y, and itself
     random_state, n_jobs : as for `SparseRegressorCV`
+    certify : seconds to spend on proofs of how good the models are; None means no proofs
     callback : called with every iterate of the searches on all rows; a true answer ends the search
 
     Examples
@@ -97,6 +100,8 @@ def study(
         rival = replace(problem, method=method, search={})
         losses[method] = _losses(_refitted(rival.solve(X, y, weight, found, callback)), found)
     models = Models(model, problem, solved, X, y, weight, n_stand_ins).described()
+    if certify is not None:
+        _add_bounds(models, certificates.certify(solved.f, solved.searched, time_limit=certify))
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -159,6 +164,14 @@ def _refitted(solved: Solved) -> Solved:
     return solved._replace(searched=path)
 
 
+def _add_bounds(models: list[dict[str, Any]], proofs: dict[int, Certificate]) -> None:
+    for entry in models:
+        proof = proofs[entry["s"]]
+        if proof.status is not Verdict.NO_BOUND:
+            entry["certified"] |= proof.proven
+            entry["lower_bound"] = entry["loss"] if entry["certified"] else proof.lower_bound
+
+
 def _losses(solved: Solved, sizes: list[int]) -> list[float | None]:
     path = solved.searched
     return [float(path[s].value) if s in path else None for s in sizes]
@@ -174,7 +187,8 @@ def _cross_validation(
     model: Any, problem: Problem, X: Any, y: Any, weight: Any, sizes: list[int]
 ) -> dict[str, Any]:
     scores = model._cross_validated(problem, X, y, weight, sizes)
-    model.cv_results_ = results = described(scores)
+    results = described(scores)
+    model.cv_results_ = {"sparsity": np.array(sizes), **results}
     return {
         "n_folds": len(scores),
         "error": (-results["mean_test_score"]).tolist(),

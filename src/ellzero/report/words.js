@@ -119,7 +119,7 @@ function ofProof(model) {
 function proofOf(model) {
   if (model.certified === true) return "best";
   const bound = model.lower_bound;
-  return bound > 0 ? `within ${share(Math.max(model.loss - bound, 0) / bound)}` : "";
+  return bound > 0 ? `within ${share(Math.max(model.loss - bound, 0) / model.loss)}` : "";
 }
 
 function ofChoice(study, k) {
