@@ -150,11 +150,16 @@ def side_by_side(limit: float) -> list[dict[str, Any]]:
 
 
 def first_promise(f: Any, method: str) -> int | None:
-    """The least of 20 sizes at which the paper's theorem says something: against one feature."""
+    """The least s for which the theorem says something (s* = 1); None if not even for s = n."""
     from ellzero.theory import guarantee
 
-    sizes = np.unique(np.linspace(1, f.n_choosable, 20).astype(int)).tolist()
-    return next((s for s in sizes if guarantee(f, s)[method].s_star), None)
+    low, high = 0, f.n_choosable
+    if not guarantee(f, high)[method].s_star:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if guarantee(f, middle)[method].s_star else (middle, high)
+    return high
 
 
 def tables(saved: dict[str, Any]) -> str:
@@ -167,7 +172,7 @@ def tables(saved: dict[str, Any]) -> str:
             head = ["", "", ""]
             if not place:
                 spoken = [f"s = {s} ({m})" for m, s in row["speaks"].items() if s]
-                head = [f"`{row['data']}`", str(row["n"]), ", ".join(spoken) or "no s"]
+                head = [f"`{row['data']}`", str(row["n"]), ", ".join(spoken) or "not even s = n"]
             gap = "**proven best**" if level["proven"] else _percent(level["gap"])
             gap = f"none ({level['status']})" if level["status"] == "NO_BOUND" else gap
             seconds = f"{row['seconds']:.0f} s" if not place else ""

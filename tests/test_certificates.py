@@ -316,3 +316,18 @@ def test_real_data_are_proven_at_all_sizes(data_folder, name):
         assert certificate.proven, s
         best = min(f.minimize(S).value for S in combinations(range(f.n_features), s))
         assert_allclose(certificate.lower_bound, best, rtol=1e-8)
+
+
+def test_removal_bounds_hold_and_are_close(rng):
+    """Also with a dependent column, whose removal costs nothing."""
+    X = rng.standard_normal((100, 5))
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    y = (X[:, 0] + rng.standard_normal(100) > 0).astype(float)
+    for ridge in (0.0, 1.0):
+        f = Logistic(X, y, fit_intercept=True, ridge=ridge)
+        x = f.minimize(range(6))
+        here, without = f.removal_bounds(x)
+        values = f.removal_values(x.support)
+        assert x.value - 1e-6 <= here <= x.value + 1e-9
+        assert (without <= values + 1e-9).all()
+        assert_allclose(without, values, rtol=1e-3)
