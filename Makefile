@@ -1,4 +1,4 @@
-# make demo | test | lint | format | docs | bench | bench-quick | clean
+# make demo | test | lint | format | docs | figures | bench | bench-quick | clean
 PYTHON ?= python3
 PYTHON310 ?= python3.10
 PYTEST_FLAGS ?= -n auto
@@ -7,7 +7,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test lint format docs bench bench-quick bench-environments clean
+.PHONY: help demo test lint format docs figures bench bench-quick bench-environments clean
 .NOTPARALLEL:
 
 help:
@@ -32,6 +32,9 @@ format: .venv/.dev
 docs: .venv/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
 	@echo "The documentation is in docs/_build/index.html."
+
+figures: .venv/.demo
+	$(BIN)/ellzero demo --picture docs/demo.png > /dev/null
 
 bench: bench-environments
 	$(BENCH)/python -m benchmarks
