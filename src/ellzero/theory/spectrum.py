@@ -226,5 +226,5 @@ def _truncated_power(M: Matrix, v: Vector, s: int, steps: int = 5) -> Iterator[S
         if before is not None and (S == before).all():
             return
         yield S
-        leading = eigh(M[np.ix_(S, S)], subset_by_index=[s - 1, s - 1])[1][:, 0]
+        leading = eigh(M[np.ix_(S, S)])[1][:, -1]  # LAPACK's search for one may find none
         v, before = M[:, S] @ leading, S
