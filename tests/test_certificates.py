@@ -1,5 +1,6 @@
 """Certificates: a bound is never above the optimum, and a proof is one."""
 
+from importlib import import_module
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -331,3 +332,48 @@ def test_removal_bounds_hold_and_are_close(rng):
         assert x.value - 1e-6 <= here <= x.value + 1e-9
         assert (without <= values + 1e-9).all()
         assert_allclose(without, values, rtol=1e-3)
+
+
+class TestWide:
+    """More features than a matrix is made of."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(import_module("ellzero.certificates.certify"), "LARGEST_MATRIX", 3)
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_bounds_and_proofs_hold(self, seed):
+        rng = np.random.default_rng(seed)
+        n, s = int(rng.integers(8, 14)), int(rng.integers(1, 5))
+        X = rng.standard_normal((30, n)) + rng.standard_normal((30, 1)) * (seed % 3)
+        y = X[:, :3].sum(axis=1) + rng.standard_normal(30)
+        X[:, 2] *= bool(seed % 7)
+        f = lz.LeastSquares(
+            X,
+            y,
+            fit_intercept=bool(seed % 2),
+            ridge=10 ** rng.uniform(-3, 1.5),
+            forced=[] if seed % 5 else [1],
+        )
+        best = min(f.minimize(S).value for S in combinations(f.choosable.tolist(), s))
+        found = lz.certify(f, lz.omp(f, s))
+        assert found.lower_bound <= best * (1 + 1e-9)
+        assert found.status is Verdict.OPTIMAL
+        reached = found.value if found.better is None else found.better.value
+        assert reached <= best * (1 + 1e-8)
+
+    def test_without_a_ridge_there_is_none(self):
+        X = np.random.default_rng(0).standard_normal((30, 8))
+        f = lz.LeastSquares(X, X[:, 0] + 0.1 * X[:, 1] ** 2)
+        found = lz.certify(f, lz.omp(f, 2))
+        assert found.status is Verdict.NO_BOUND
+        assert "a bound needs a ridge" in str(found)
+
+    def test_many_features_left_are_said(self, monkeypatch):
+        monkeypatch.setattr("ellzero.certificates.wide_proof.LARGEST_TREE", 5)
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((30, 20))
+        f = lz.LeastSquares(X, rng.standard_normal(30), ridge=1.0)
+        found = lz.certify(f, lz.solve(f, 4))
+        assert found.status is Verdict.UNDIVIDED
+        assert 0 < found.lower_bound < found.value

@@ -16,6 +16,7 @@ class Verdict(Enum):
     OPTIMAL = "the least value possible is known, up to rounding"
     GAP_REACHED = "the gap asked for was reached"
     TIME_LIMIT = "the time limit was reached"
+    UNDIVIDED = "more features are left than can be branched on"
     STOPPED = "stopped before the end"
     WEAK = "only the model of all features bounds the value"
     NO_BOUND = "no bound is possible"

@@ -14,6 +14,7 @@ from ellzero.certificates.convex_proof import ConvexProof
 from ellzero.certificates.diagonal import SMALLEST
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
+from ellzero.certificates.wide_proof import WideProof, ridge_on_unit_scale
 from ellzero.checks import check_number, check_objective, check_sparsity
 from ellzero.core import Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
@@ -34,7 +35,7 @@ DUPLICATE = 1e-14
 
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
-TOO_WIDE = f"with more than {LARGEST_MATRIX} features no bound is computed; preselect some"
+TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
 NEARLY_DEPENDENT = (
     "features are so nearly dependent that rounding decides, and only the loss of all of them "
     f"together is certain; leave some out, or {RIDGE[2:]}"
@@ -179,8 +180,7 @@ class _Run:
         if f.moment_diagonal is None:
             return ConvexProof(f, known, self.margin, self.gap)
         if f.n_features > LARGEST_MATRIX:
-            self._weak(TOO_WIDE)
-            return None
+            return self._wide_proof(known)
         features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
         rows = np.append(features, f.n_features)
         moments = f.moment_rows(rows)[:, rows]
@@ -199,6 +199,16 @@ class _Run:
             self._weak(PERFECT)
             return None
         return ConvexProof(f, known, self.margin, self.gap)
+
+    def _wide_proof(self, known: dict[int, Incumbent]) -> Proof | None:
+        d = ridge_on_unit_scale(self.f)[self.f.choosable]
+        least = float(d[d > 0].min(initial=np.inf))
+        if not self.f.ridge[self.f.choosable].min() > 0 or least < SMALLEST:
+            self._weak(TOO_WIDE)
+            return None
+        size = 2 * abs(self.f.minimize(self.f.choosable[:0]).value) / least
+        self.margin += 8 * np.finfo(float).eps * LARGEST_MATRIX * self.f.digits_lost * size
+        return WideProof(self.f, known, self.margin, self.gap)
 
     def _weak(self, advice: str, bound: float = -np.inf) -> None:
         """Nobody: only what is known of all features together."""
@@ -222,6 +232,7 @@ class _Run:
                 if self.callback(self._certificates()):
                     self.status = Verdict.STOPPED
                     return
+        self.status = Verdict.UNDIVIDED  # of what is not proven by now
 
     def _certificates(self) -> dict[int, Certificate]:
         return {s: self._certificate(s, found) for s, found in self.solutions.items()}
@@ -239,12 +250,16 @@ class _Run:
         status, better, margin = self._status(s), self._better(s, found), self.margin
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
             margin = max(margin, (found if better is None else better).value - bound)
-        weak = status is Verdict.TIME_LIMIT and bound < found.value / 2
+        weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
-            seconds, better, advice=f"a weak bound; {RIDGE}" if weak else "",
+            seconds, better, advice=f"a weak bound; {self._ridge}" if weak else "",
         )  # fmt: skip
+
+    @property
+    def _ridge(self) -> str:
+        return RIDGE.replace("a ridge", "a larger ridge") if self.f.ridge.any() else RIDGE
 
     def _status(self, s: int) -> Verdict:
         assert self.proof is not None

@@ -52,7 +52,9 @@ class QuadraticProof:
         best: dict[int, Incumbent],
         margin: float,
         gap: float,
+        outside: dict[int, float] | None = None,
     ):
+        """`outside` bounds, by size, all models with a feature that is not among `features`."""
         self.moments, self.features = moments, features
         self.margin, self.gap = margin, gap
         every = np.arange(len(features))
@@ -60,6 +62,8 @@ class QuadraticProof:
             s: Level(s, every, Incumbent(known.value, np.searchsorted(features, known.support)))
             for s, known in best.items()
         }
+        for s, bound in (outside or {}).items():
+            self.levels[s].outside = bound
         self.splits = Splits(*_parts(moments, every))
 
     def steps(self, deadline: float) -> Iterator[None]:
