@@ -143,6 +143,15 @@ def test_the_same_file_twice(frame, tmp_path):
         whole + Statistics.from_parquet(tmp_path / "z.parquet", ["a"], "y")
 
 
+def test_files_without_rows_are_no_shards(frame, tmp_path):
+    parts = []
+    for k, rows in enumerate((slice(0, 50), slice(50, None))):
+        write(frame[rows], tmp_path / str(k) / "rows.parquet")
+        write(frame[:0], tmp_path / str(k) / "empty.parquet")
+        parts.append(Statistics.from_parquet(tmp_path / str(k), ["a"], "y"))
+    assert_is(parts[0] + parts[1], frame, ["a"])
+
+
 def test_a_shard_is_known_again_in_another_format(frame, tmp_path):
     options = {"categorical": ["city"]}
     a = Statistics.from_parquet(write(frame, tmp_path / "t.parquet"), ["a", "city"], "y", **options)
@@ -195,6 +204,14 @@ def test_errors_say_what_to_do(frame, reader):
         reader(frame, ["a", "y"])
     with pytest.raises(ValueError, match="'city' not among columns"):
         reader(frame, ["a"], categorical=["city"])
+    with pytest.raises(ValueError, match="among the features"):
+        reader(frame, None, categorical=["y"])
+    with pytest.raises(ValueError, match="one name or more"):
+        reader(frame, [])
+    with pytest.raises(ValueError, match="one name or more"):
+        reader(frame, ["a", "a"])
+    with pytest.raises(ValueError, match="a level of 'city' stands there twice"):
+        reader(frame, ["city"], categorical={"city": ["Rome", "Rome"]})
     with pytest.raises(TypeError, match="several names"):
         reader(frame, "a")
 

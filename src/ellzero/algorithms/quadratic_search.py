@@ -171,15 +171,12 @@ class QuadraticSearch:
         column that lies in the span of W is due to that feature.
         """
         d = self._diagonal
-        factor, info = lapack.dpotrf(self.moments[:-1, :-1], lower=1)
-        left = np.zeros(len(d))
-        if info == 0:
-            onto = lapack.dtrtri(factor, lower=1)[0]
-            left = d.copy()
-            for part in at_once(len(onto), len(d)):
-                spanned = self.f.moment_products(self.W, onto[part])
-                left -= np.einsum("ij,ij->j", spanned, spanned)
-            np.clip(left, 0.0, d, out=left)
+        basis, onto = self._basis()
+        left = d.copy()
+        for part in at_once(len(onto), len(d)):
+            spanned = self.f.moment_products(basis, onto[part])
+            left -= np.einsum("ij,ij->j", spanned, spanned)
+        np.clip(left, 0.0, d, out=left)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
         outside = self.f.outside(self.W) & (d > 0)
         for view, r in self._residuals(views):
@@ -191,6 +188,14 @@ class QuadraticSearch:
                 larger = self.levels.kept[len(S) + 1]
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
             yield view, np.flatnonzero(reached & outside)
+
+    def _basis(self) -> tuple[Support, Matrix]:
+        """Features of W that span it, and what makes their moments orthonormal."""
+        if not len(self.W):
+            return self.W, np.empty((0, 0))
+        factor, order, rank, _ = lapack.dpstrf(self.moments[:-1, :-1], tol=DEPENDENT, lower=1)
+        onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)
+        return self.W[order[:rank] - 1], np.tril(onto)
 
     def _offer_columns(self, view: View, columns: Support) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""

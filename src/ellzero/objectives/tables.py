@@ -20,9 +20,6 @@ from ellzero.objectives.streaming import RunningSum
 PIECE_BYTES = 1 << 25
 """Of a table so much is held at a time, and as much is read ahead."""
 
-BUFFER_BYTES = 1 << 20
-"""Of a column of a Parquet file so much is read at a time, however large its row groups are."""
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -49,14 +46,17 @@ class Columns:
         if isinstance(columns, str) or isinstance(categorical, str):
             raise TypeError("columns, categorical: expected several names, got one text.")
         features = None if columns is None else tuple(columns)
-        if features is not None and len({*features}) < len(features):
-            raise ValueError("columns: a name stands there twice.")
-        if features is not None and {target, weight} & {*features}:
-            raise ValueError("columns: the target or the weight is among the features.")
+        if features is not None and not 0 < len(features) == len({*features}):
+            raise ValueError("columns: expected one name or more, none of them twice.")
         given = categorical if isinstance(categorical, Mapping) else dict.fromkeys(categorical)
         levels = {
             name: None if found is None else tuple(map(str, found)) for name, found in given.items()
         }
+        if {target, weight} & {*(features or ()), *levels}:
+            raise ValueError("columns: the target or the weight is among the features.")
+        for name, found in levels.items():
+            if found is not None and len({*found}) < len(found):
+                raise ValueError(f"categorical: a level of {name!r} stands there twice.")
         unknown = set(levels) - set(levels if features is None else features)
         if unknown:
             raise ValueError(f"categorical: {some(unknown)} not among columns.")
@@ -120,8 +120,10 @@ def read(pieces: Iterable[Piece], columns: Columns) -> Statistics:
 def _distinct(shards: dict[Path, Fingerprint]) -> frozenset[str]:
     seen: dict[str, Path] = {}
     for file, fingerprint in shards.items():
+        if not fingerprint.n_rows:
+            continue
         twin = seen.setdefault(fingerprint.digest(), file)
-        if twin is not file and fingerprint.n_rows:
+        if twin is not file:
             raise ValueError(f"{file}: has the same rows as {twin}; leave one of them out.")
     return frozenset(seen)
 
