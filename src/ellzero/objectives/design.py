@@ -46,7 +46,7 @@ class Design:
         if self.is_sparse:
             largest = abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
             scale[largest > 0] = largest[largest > 0]
-            return Design(self.X.multiply(1 / scale).tocsc()), mean, scale
+            return Design(divided_columns(self.X, scale)), mean, scale
         Z = np.empty(self.shape, order="F")
         for j in range(n):
             column = self.X[:, j].astype(np.float64)
@@ -143,6 +143,13 @@ class Design:
         elsewhere = np.maximum(weight.sum() - stored.T @ weight, 0.0)
         stored.data = (X.data - np.repeat(mean, np.diff(X.indptr))) ** 2
         return stored.T @ weight + elsewhere * mean**2
+
+
+def divided_columns(X: Any, scale: Vector) -> Any:
+    """A sparse X with its columns divided, which shares with X where its entries are."""
+    X = X.tocsc()
+    data = X.data / np.repeat(scale, np.diff(X.indptr))
+    return sparse.csc_matrix((data, X.indices, X.indptr), X.shape)
 
 
 def _canonical(X: Any) -> Any:
