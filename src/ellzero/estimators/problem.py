@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
 from ellzero.core import Iterate, Objective, Solution, Support, Vector, magnitudes
-from ellzero.objectives.design import Design
+from ellzero.objectives.design import Design, divided_columns
 from ellzero.objectives.glm import Logistic
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
@@ -76,7 +76,7 @@ class Problem:
         scale = None
         if self.standardize and not self._ignores_scale:
             scale = deviations(X, weight)
-            X = X.multiply(1 / scale).tocsc() if sparse.issparse(X) else X / scale
+            X = divided_columns(X, scale) if sparse.issparse(X) else X / scale
         return self.objective(X, y, sample_weight=weight, **self._options), scale
 
     def solve_statistics(self, stats: Statistics, sizes: Iterable[int]) -> Solved:

@@ -43,7 +43,7 @@ class Design:
         if self.is_sparse:
             largest = abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
             scale[largest > 0] = largest[largest > 0]
-            return Standardised(Design(self.X.multiply(1 / scale).tocsc()), mean, scale)
+            return Standardised(Design(divided_columns(self.X, scale)), mean, scale)
         Z = np.empty(self.shape, order="F")
         for j in range(n):
             column = self.X[:, j].astype(np.float64)
@@ -148,6 +148,13 @@ class Standardised(NamedTuple):
     design: Design
     mean: Vector
     scale: Vector
+
+
+def divided_columns(X: Any, scale: Vector) -> Any:
+    """A sparse X with its columns divided, which shares with X where its entries are."""
+    X = X.tocsc()
+    data = X.data / np.repeat(scale, np.diff(X.indptr))
+    return sparse.csc_matrix((data, X.indices, X.indptr), X.shape)
 
 
 def _canonical(X: Any) -> Any:
