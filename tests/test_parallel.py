@@ -12,6 +12,9 @@ from sklearn.utils.parallel import Parallel as SklearnParallel
 from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht
 from ellzero.threads import blas_threads, current_blas_threads
 
+# JAX, where another test has loaded it, warns of every fork
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 BACKENDS = ["threading", "loky", "multiprocessing", "dask", "ray"]
 SIZES = range(1, 3)
 

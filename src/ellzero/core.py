@@ -151,6 +151,7 @@ class Objective(ABC):
     per_feature: tuple[int, ...] = ()
     """What a feature owns: (), one coefficient, or (C,), a row of C of them."""
     resolution: float = 0.0
+    feature_names: tuple[str, ...] | None = None
     n_rows: float = np.inf  # of the data, where f is made of data
     """Differences of values below this are rounding, not progress."""
     floor: float = -np.inf

@@ -40,8 +40,11 @@ LARGEST_LOCAL_GRAM = 500
 LARGEST_SPARSE_LOCAL_GRAM = 128
 """The same for sparse data, of which a few columns are handled faster than all."""
 
-ENUMERABLE = 1_000_000
-"""All supports of a size are looked at where they, times the rows and columns, are up to this."""
+FEW = 500
+"""So many supports of one size are all looked at ..."""
+
+QUICK = 1_000_000
+"""... if they, times the rows and columns of a fit, are up to this."""
 
 BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
@@ -191,7 +194,8 @@ class GeneralizedLinear(Objective):
 
     def best_subset(self, k: int) -> Iterate | None:
         n_supports = comb(self.n_choosable, k)
-        if n_supports * self.n_rows * (k + 1) * self._width**2 > ENUMERABLE:
+        work = n_supports * self.n_rows * (k + 1) * self._width**2
+        if n_supports > FEW or work > QUICK:
             return None
         supports = combinations(self.choosable.tolist(), k)
         return min((self.minimize(S) for S in supports), key=lambda x: x.value)
