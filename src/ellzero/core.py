@@ -26,7 +26,7 @@ class Status(Enum):
     FIXED_POINT = "a further step changes nothing"
     LOCAL_OPTIMUM = "no step of this method lowers the value"
     TARGET_REACHED = "the target value was reached"
-    SEARCH_ENDED = "the randomised search used all its runs"
+    SEARCH_ENDED = "the search has ended; a better model was not found, which does not exclude one"
     OPTIMAL = "proven best: every support of this size was considered"
     FEWER_FEATURES = "no penalty gives exactly this many non-zeros; the nearest below is returned"
     MAX_ITER = "the iteration limit was reached before the method ended"
