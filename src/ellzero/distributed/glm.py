@@ -14,7 +14,7 @@ from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
 from ellzero.objectives.design import Design, Standardised
-from ellzero.objectives.glm import CurvedGram, GeneralizedLinear, Logistic, _Restricted
+from ellzero.objectives.glm import CurvedGram, GeneralizedLinear, Logistic, Restricted
 from ellzero.objectives.gram import scaled_ridge
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.statistics import Statistics
@@ -67,7 +67,7 @@ class Spread(GeneralizedLinear):
     def _margin_range(self, S: Support, rows: NDArray[np.float64]) -> tuple[float, float]:
         return self.parts.ask(_answer, "_margin_range", (S, rows), merge=_widest)
 
-    def _restricted(self, S: Support, fixed: Iterate | None = None) -> _Restricted:
+    def _restricted(self, S: Support, fixed: Iterate | None = None) -> Restricted:
         return _Summed(super()._restricted(S, fixed), partial(self.parts.ask, _look, S, fixed))
 
     def best_subset(self, k: int) -> None:
@@ -105,10 +105,10 @@ class DistributedMultinomial(Spread, Multinomial):
         return self._sum("_curvature_at", x, known)
 
 
-class _Summed(_Restricted):
+class _Summed(Restricted):
     """One pass gives value, gradient and Hessian at a point, all that a Newton step needs."""
 
-    def __init__(self, own: _Restricted, look: Callable[[Vector], tuple[float, Vector, Matrix]]):
+    def __init__(self, own: Restricted, look: Callable[[Vector], tuple[float, Vector, Matrix]]):
         super().__init__(own.f, own.A, own.penalty, own.offset)
         self.own, self.look = own, look
         self._at: tuple[Vector, Any] | None = None

@@ -53,7 +53,7 @@ class GeneralizedLinear(Objective):
     """f(x) = Σ_k w_k loss((Xx)_k + a, y_k) + ½ ridge ‖x‖²; parameters as for `LeastSquares`.
 
     Where a feature owns several coefficients, (Xx)_k and a are rows of as many numbers; a subclass
-    then says how the smooth problems inside (`_Restricted`) are solved.
+    then says how the smooth problems inside (`Restricted`) are solved.
 
     What depends on the rows is asked for in "sums over the rows", so that rows may also be apart.
     """
@@ -108,7 +108,7 @@ class GeneralizedLinear(Objective):
 
     def _minimize(
         self, S: Support, x0: Iterate | None, tol: float | None = None, below: float = np.inf
-    ) -> tuple[Iterate, Minimum, _Restricted]:
+    ) -> tuple[Iterate, Minimum, Restricted]:
         """With `below`, a value that is not less than it may be a lower bound instead."""
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
@@ -327,15 +327,15 @@ class GeneralizedLinear(Objective):
     def _target(self, y: Any, m: int) -> NDArray[np.float64]:
         return check_target(y, m)
 
-    def _restricted(self, S: Support, fixed: Iterate | None = None) -> _Restricted:
+    def _restricted(self, S: Support, fixed: Iterate | None = None) -> Restricted:
         """The problem in the coefficients of S, the intercept and the forced features, on top of
         the predictions of `fixed`."""
         offset = 0.0 if fixed is None else self._predictions(fixed)
         return self._problem(self, self._with_nuisance(S), self._penalty(S), offset)
 
     @property
-    def _problem(self) -> type[_Restricted]:
-        return _Restricted
+    def _problem(self) -> type[Restricted]:
+        return Restricted
 
     @property
     def _width(self) -> int:
@@ -439,7 +439,7 @@ class CurvedGram(NamedTuple):
     cross: Matrix  # NᵀDX
 
 
-class _Restricted:
+class Restricted:
     """f over the columns A, as Newton's method wants it; remembers the point last looked at."""
 
     def __init__(self, f: GeneralizedLinear, A: Matrix, penalty: Vector, offset: Any = 0.0):

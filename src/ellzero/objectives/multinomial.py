@@ -10,7 +10,7 @@ from scipy.linalg import helmert
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import as_array, check_target
-from ellzero.objectives.glm import GeneralizedLinear, _Restricted
+from ellzero.objectives.glm import GeneralizedLinear, Restricted
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.group_quadratic import LocalGroupModel
 from ellzero.objectives.losses import SoftmaxLoss
@@ -80,7 +80,7 @@ class Multinomial(GeneralizedLinear):
         return np.eye(self.n_classes)[check_target(y, m).astype(np.intp)]
 
     @property
-    def _problem(self) -> type[_Restricted]:
+    def _problem(self) -> type[Restricted]:
         return _RestrictedSoftmax
 
     # what a Hessian makes possible
@@ -198,7 +198,7 @@ class Multinomial(GeneralizedLinear):
         return margins[y == 0]
 
 
-class _RestrictedSoftmax(_Restricted):
+class _RestrictedSoftmax(Restricted):
     """The unknowns are coordinates of the rows that sum to zero, in an orthonormal basis."""
 
     f: Multinomial
