@@ -25,8 +25,8 @@ from ellzero.estimators import (
     information_criteria,
 )
 from ellzero.objectives.custom import from_callables, from_jax
-from ellzero.objectives.glm import Logistic
 from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.statistics import Statistics

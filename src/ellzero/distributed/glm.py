@@ -14,9 +14,11 @@ from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
 from ellzero.objectives.design import Design, Standardised
-from ellzero.objectives.glm import CurvedGram, GeneralizedLinear, Logistic, Restricted
+from ellzero.objectives.glm import CurvedGram, GeneralizedLinear
 from ellzero.objectives.gram import scaled_ridge
+from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
+from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
 
 

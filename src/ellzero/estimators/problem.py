@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ellzero.certificates import Certificate
 from ellzero.core import Iterate, Objective, Solution, Support, Vector, magnitudes
 from ellzero.objectives.design import Design, divided_columns
-from ellzero.objectives.glm import Logistic
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
+from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ellzero.core import Iterate, Matrix, Vector
-from ellzero.objectives.gram import gram_inverse
+from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
 
 if TYPE_CHECKING:
     from ellzero.objectives.glm import GeneralizedLinear
+
+BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
 INFEASIBLE = 1e-12
 """How far the equations of the dual may be from holding, relative to the weight of all rows."""
@@ -70,3 +72,46 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
             steps = newton[:, None] + length * removing[:, weak]
             bounds[weak] = np.maximum(bounds[weak], dual(steps, penalties[:, weak]))
     return float(here), np.maximum(bounds, here)
+
+
+def insertion_bounds(f: GeneralizedLinear, base: Iterate) -> Vector:
+    """For every i a lower bound on min f over S ∪ {i}.
+
+    One Newton step in the coordinates of S and i moves the slopes q of the losses by δ·D·v,
+    which is feasible for the dual problem
+        max −Σ w loss*(q/w) − ½ Σ ridge x²   with   Aᵀq = −ridge·x;
+    any feasible point of it bounds the minimum from below. Where the step leaves the domain of
+    the conjugate the bound is −inf.
+    """
+    S = base.support
+    A = np.column_stack([f.N, f.design.columns(S)])
+    u = np.concatenate([base.nuisance, base.coef * f.scale[S]])
+    ridge = scaled_ridge(f.ridge, f.scale)
+    penalty = f._penalty(S)
+    q, D = f._slopes(base)
+    H = (A.T * D) @ A + np.diag(penalty)
+    candidates = np.flatnonzero(f.outside(S))
+    bounds = np.full(f.n_features, np.inf)
+    bounds[candidates] = -np.inf
+    inverse = stable_inverse(H)
+    if inverse is None:
+        return bounds
+    width = max(BOUND_BLOCK // len(q), 1)
+    live = f.weight > 0
+    w, y = f.weight[live, None], f.y[live, None]
+    for begin in range(0, len(candidates), width):
+        block = candidates[begin : begin + width]
+        X = f.design.columns(block)
+        DX = D[:, None] * X
+        beta = inverse @ (A.T @ DX)
+        V = X - A @ beta
+        d = np.einsum("ki,ki->i", DX, V) + ridge[block]
+        whole = np.einsum("ki,ki->i", DX, X) + ridge[block]
+        clear = d > 1e-8 * whole  # of a nearly dependent column nothing is known
+        delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=clear)
+        moved = q[live, None] + (D[:, None] * V * delta)[live]
+        dual = -(w * f.loss.conjugate(moved / w, y)).sum(axis=0)
+        dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
+        dual -= 0.5 * ridge[block] * delta**2 + f.resolution
+        bounds[block] = np.where(clear, dual, -np.inf)
+    return bounds

@@ -15,12 +15,11 @@ from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, mag
 from ellzero.objectives.design import (
     Design,
     Standardised,
-    as_array,
     check_ridge,
     check_target,
     check_weight,
 )
-from ellzero.objectives.dual import removal_bounds
+from ellzero.objectives.dual import insertion_bounds, removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
@@ -29,9 +28,10 @@ from ellzero.objectives.gram import (
     profiled_moments,
     scaled_ridge,
 )
-from ellzero.objectives.losses import LogisticLoss, Loss
-from ellzero.objectives.newton import Minimum, newton, stable_inverse
+from ellzero.objectives.losses import Loss
+from ellzero.objectives.newton import Minimum
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
 
 LARGEST_LOCAL_GRAM = 500
@@ -45,8 +45,6 @@ FEW = 500
 
 QUICK = 1_000_000
 """... if they, times the rows and columns of a fit, are up to this."""
-
-BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bounded
 
 
 class GeneralizedLinear(Objective):
@@ -224,46 +222,7 @@ class GeneralizedLinear(Objective):
         return super().removal_bounds(x) if self.per_feature else removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
-        """For every i a lower bound on min f over S ∪ {i}.
-
-        One Newton step in the coordinates of S and i moves the slopes q of the losses by δ·D·v,
-        which is feasible for the dual problem
-            max −Σ w loss*(q/w) − ½ Σ ridge x²   with   Aᵀq = −ridge·x;
-        any feasible point of it bounds the minimum from below. Where the step leaves the domain of
-        the conjugate the bound is −inf.
-        """
-        S = base.support
-        A = np.column_stack([self.N, self.design.columns(S)])
-        u = np.concatenate([base.nuisance, base.coef * self.scale[S]])
-        ridge = scaled_ridge(self.ridge, self.scale)
-        penalty = self._penalty(S)
-        q, D = self._slopes(base)
-        H = (A.T * D) @ A + np.diag(penalty)
-        candidates = np.flatnonzero(self.outside(S))
-        bounds = np.full(self.n_features, np.inf)
-        bounds[candidates] = -np.inf
-        inverse = stable_inverse(H)
-        if inverse is None:
-            return bounds
-        width = max(BOUND_BLOCK // len(q), 1)
-        live = self.weight > 0
-        w, y = self.weight[live, None], self.y[live, None]
-        for begin in range(0, len(candidates), width):
-            block = candidates[begin : begin + width]
-            X = self.design.columns(block)
-            DX = D[:, None] * X
-            beta = inverse @ (A.T @ DX)
-            V = X - A @ beta
-            d = np.einsum("ki,ki->i", DX, V) + ridge[block]
-            whole = np.einsum("ki,ki->i", DX, X) + ridge[block]
-            clear = d > 1e-8 * whole  # of a nearly dependent column nothing is known
-            delta = np.divide(-(X.T @ q), d, out=np.zeros(len(block)), where=clear)
-            moved = q[live, None] + (D[:, None] * V * delta)[live]
-            dual = -(w * self.loss.conjugate(moved / w, y)).sum(axis=0)
-            dual -= 0.5 * penalty @ (u[:, None] - beta * delta) ** 2
-            dual -= 0.5 * ridge[block] * delta**2 + self.resolution
-            bounds[block] = np.where(clear, dual, -np.inf)
-        return bounds
+        return insertion_bounds(self, base)
 
     def quadratic_model(self, x: Iterate) -> Objective:
         """f(x) + ∇f·(z − x) + ½ (z − x)ᵀ H (z − x), with H the Hessian after profiling."""
@@ -439,66 +398,6 @@ class CurvedGram(NamedTuple):
     cross: Matrix  # NᵀDX
 
 
-class Restricted:
-    """f over the columns A, as Newton's method wants it; remembers the point last looked at."""
-
-    def __init__(self, f: GeneralizedLinear, A: Matrix, penalty: Vector, offset: Any = 0.0):
-        self.f, self.A, self.penalty, self.offset = f, A, penalty, offset
-        self._u: Vector | None = None
-
-    # the unknowns: what each column owns, as one vector
-
-    def unknowns(self, rows: NDArray[np.float64]) -> Vector:
-        return rows
-
-    def rows(self, u: Vector) -> NDArray[np.float64]:
-        return u
-
-    def predict(self, u: Vector) -> NDArray[np.float64]:
-        return self.A @ self.rows(u)
-
-    def eta(self, u: Vector) -> NDArray[np.float64]:
-        if self._u is not u:
-            self._u, self._eta = u, self.predict(u) + self.offset
-        return self._eta
-
-    def value(self, u: Vector) -> float:
-        losses = self.f.loss.value(self.eta(u), self.f.y)
-        return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
-
-    def gradient(self, u: Vector) -> Vector:
-        self._first, self._second = self.f.loss.derivatives(self.eta(u), self.f.y)
-        slopes = self.f._column(self.f.weight) * self._first
-        return self.unknowns(self.A.T @ slopes) + self.penalty * u
-
-    def hessian(self, u: Vector) -> Matrix:
-        """At the point of the last gradient."""
-        self._curvatures = self.f.weight * self._second
-        root = self.A * np.sqrt(self._curvatures)[:, None]
-        self._hessian = root.T @ root + np.diag(self.penalty)
-        return self._hessian
-
-    def lower(self, u: Vector, step: Vector) -> float:
-        """A lower bound on the minimum, by the slopes of the losses that the step predicts.
-
-        They are feasible for the dual problem (see `_insertion_bounds`) as far as the step solves
-        Newton's equations. The gradient is that of u, the Hessian the last one asked for.
-        """
-        f, D, H = self.f, self._curvatures, self._hessian
-        q = f.weight * self._first
-        g = self.A.T @ q + self.penalty * u
-        if np.abs(H @ step + g).max() > 1e-9 * np.abs(g).max():
-            return -np.inf
-        live = f.weight > 0
-        moved = (q + D * (self.A @ step))[live] / f.weight[live]
-        dual = -float(f.weight[live] @ f.loss.conjugate(moved, f.y[live]))
-        return dual - 0.5 * float(self.penalty @ (u + step) ** 2) - f.resolution
-
-    def minimize(self, u: Vector, tol: float, below: float = np.inf) -> Minimum:
-        lower = self.lower if below < np.inf else None
-        return newton(self.value, self.gradient, self.hessian, u, tol, lower=lower, below=below)
-
-
 class LocalModel(Quadratic):
     """A quadratic model that also predicts the intercept and the forced coefficients."""
 
@@ -513,42 +412,6 @@ class LocalModel(Quadratic):
         return replace(x, nuisance=self.centre.nuisance + there - here)
 
 
-class Logistic(GeneralizedLinear):
-    """f(x) = Σ_k w_k (log(1 + e^η_k) − y_k η_k) + ½ ridge ‖x‖², with η = Xx + a.
-
-    y holds two classes, as {0, 1} or {−1, 1}; the other parameters are those of `LeastSquares`.
-    """
-
-    floor = 0.0
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        fit_intercept: bool = False,
-        forced: ArrayLike = (),
-        ridge: ArrayLike = 0.0,
-    ):
-        super().__init__(
-            X,
-            _binary(y),
-            LogisticLoss(),
-            sample_weight=sample_weight,
-            fit_intercept=fit_intercept,
-            forced=forced,
-            ridge=ridge,
-        )
-
-    def deviance(self, loss: float) -> float:
-        return 2 * loss
-
-    def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
-        eta = self._with_nuisance(S) @ rows
-        return np.where(self.y > 0, eta, -eta)[self.weight > 0]
-
-
 def _standardised(X: Any, centre: bool) -> Standardised:
     if isinstance(X, Standardised):
         return X
@@ -557,16 +420,3 @@ def _standardised(X: Any, centre: bool) -> Standardised:
     made = design.standardised(centre)
     made.design.names = design.names
     return made
-
-
-def _binary(y: Any) -> Any:
-    y = as_array(y, "y")
-    if y.dtype.kind == "O":
-        raise TypeError("y: expected two classes coded as 0 and 1 or as -1 and 1, got objects.")
-    labels = np.unique(y[~np.isnan(y)] if y.dtype.kind == "f" else y).tolist()
-    if set(labels) <= {0, 1}:
-        return y
-    if set(labels) <= {-1, 1}:
-        return (y > 0).astype(float)
-    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-    raise ValueError(f"y: expected two classes coded as 0 and 1 or as -1 and 1, got {shown}.")

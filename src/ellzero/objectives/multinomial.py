@@ -10,11 +10,12 @@ from scipy.linalg import helmert
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import as_array, check_target
-from ellzero.objectives.glm import GeneralizedLinear, Restricted
+from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.group_quadratic import LocalGroupModel
 from ellzero.objectives.losses import SoftmaxLoss
 from ellzero.objectives.newton import stable_inverse
+from ellzero.objectives.restricted import Restricted
 
 LARGEST_LOCAL_HESSIAN = 1000
 """A local model has at most this many unknowns: those of the features that promise most."""

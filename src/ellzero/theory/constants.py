@@ -16,7 +16,7 @@ from scipy.special import logit
 
 from ellzero.checks import check_count, check_objective
 from ellzero.core import Objective, Vector, magnitudes
-from ellzero.objectives.glm import Logistic
+from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.theory.spectrum import DenseSpectrum, Interval, Spectrum, spectrum_of
 
