@@ -189,3 +189,15 @@ def test_a_tiny_epsilon_ends(epsilon):
 def test_a_lower_bound_above_everything_ends_at_once(f):
     found = lz.arht(f, 3, lower=1e9, random_state=0)
     assert len(found.trace) == 1
+
+
+def test_regularised_objectives_share_what_they_remember():
+    """Otherwise every set R that ARHT meets would keep columns of its own."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 8))
+    f = lz.Logistic(X, rng.random(50) < 0.5)
+    g = f.ridged(1.0)
+    x = g.minimize([1, 2])
+    assert g._last is f._last
+    np.testing.assert_allclose(f.gradient(x), lz.Logistic(X, f.y).gradient(x.x), atol=1e-9)
+    assert abs(g.gradient(x)[[1, 2]]).max() < 1e-6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
@@ -81,9 +81,7 @@ class GeneralizedLinear(Objective):
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         self._set_size(*self._size())
-        self._seen: tuple[Iterate, NDArray[np.float64]] | None = None
-        self._columns: tuple[bytes, Matrix] | None = None
-        self._model: tuple[Iterate, Vector, Objective] | None = None
+        self._last = Last()
 
     def _set_size(self, m: int, total_weight: float, null: float) -> None:
         """What follows from the number of rows, their weight and their loss at zero."""
@@ -128,7 +126,7 @@ class GeneralizedLinear(Objective):
         rows = problem.rows(best.u)
         coef = rows[q:] / self._column(self.scale[S])
         found = Iterate(S, coef, best.value, self.n_features, nuisance=rows[:q])
-        self._seen = found, problem.eta(best.u)
+        self._last.predictions = found, problem.eta(best.u)
         return found, best, problem
 
     def _value(self, S: Support, coef: NDArray[np.float64]) -> float:
@@ -226,9 +224,13 @@ class GeneralizedLinear(Objective):
 
     def quadratic_model(self, x: Iterate) -> Objective:
         """f(x) + ∇f·(z − x) + ½ (z − x)ᵀ H (z − x), with H the Hessian after profiling."""
-        if self._model is None or self._model[0] is not x or self._model[1] is not self.ridge:
-            self._model = x, self.ridge, self._local_model(x)
-        return self._model[2]
+        if (
+            self._last.model is None
+            or self._last.model[0] is not x
+            or self._last.model[1] is not self.ridge
+        ):
+            self._last.model = x, self.ridge, self._local_model(x)
+        return self._last.model[2]
 
     def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:
@@ -323,12 +325,12 @@ class GeneralizedLinear(Objective):
         if not len(S):
             return self.N
         key = S.tobytes()
-        if self._columns is None or self._columns[0] != key:
+        if self._last.columns is None or self._last.columns[0] != key:
             A = np.empty((len(self.y), self.N.shape[1] + len(S)), order="F")
             A[:, : self.N.shape[1]] = self.N
             A[:, self.N.shape[1] :] = self.design.columns(S)
-            self._columns = key, A
-        return self._columns[1]
+            self._last.columns = key, A
+        return self._last.columns[1]
 
     def _gram(self, weight: Vector, largest: int = LARGEST_GRAM) -> Gram:
         if self.n_features <= largest:
@@ -367,10 +369,10 @@ class GeneralizedLinear(Objective):
 
     def _slopes(self, point: Iterate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Weighted first and second derivatives of the losses at the point's predictions."""
-        if self._seen is None or self._seen[0] is not point:
+        if self._last.predictions is None or self._last.predictions[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
-            self._seen = point, self.N @ full.nuisance + self._predictions(full)
-        first, second = self.loss.derivatives(self._seen[1], self.y)
+            self._last.predictions = point, self.N @ full.nuisance + self._predictions(full)
+        first, second = self.loss.derivatives(self._last.predictions[1], self.y)
         w = self._column(self.weight)
         return w * first, w * second
 
@@ -390,6 +392,15 @@ class GeneralizedLinear(Objective):
         """The classes are quasi-separable: Newton still moves far, and to no row's harm."""
         low, high = self._margin_range(S, step)
         return high > 0.1 and low > -1e-6 * high
+
+
+@dataclass
+class Last:
+    """What was computed last. f and f under other ridges share one: it may be as large as X."""
+
+    predictions: tuple[Iterate, NDArray[np.float64]] | None = None
+    columns: tuple[bytes, Matrix] | None = None
+    model: tuple[Iterate, Vector, Objective] | None = None
 
 
 class CurvedGram(NamedTuple):
