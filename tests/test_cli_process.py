@@ -24,9 +24,12 @@ def started(*arguments, **options):
     )
 
 
-def heed_interrupts():
-    """In a new process: jobs in the background of a shell ignore them, and so do their children."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+@pytest.fixture
+def interrupts():
+    """Processes heed them: in the background of a shell they ignore them, and so do children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def finished(*arguments, **options):
@@ -77,7 +80,7 @@ def test_a_terminal_that_knows_ascii_only(data):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a signal that is sent to a process")
-def test_an_interrupt_leaves_no_part_of_a_file(request, tmp_path, rng):
+def test_an_interrupt_leaves_no_part_of_a_file(request, interrupts, tmp_path, rng):
     """A search with much effort, interrupted once it is under way."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -86,10 +89,7 @@ def test_an_interrupt_leaves_no_part_of_a_file(request, tmp_path, rng):
                  [f"x{j}" for j in range(60)])  # fmt: skip
     out = folder / "model.json"
     out.write_text("what was there")
-    process = started(
-        *("fit", data, "--target", "y", "-s", "20", "--effort", "1e6", "--out", out),
-        preexec_fn=heed_interrupts,
-    )
+    process = started("fit", data, "--target", "y", "-s", "20", "--effort", "1e6", "--out", out)
     request.addfinalizer(process.kill)
     assert process.stderr.readline().startswith("ellzero: the task is regression")
     time.sleep(0.5)

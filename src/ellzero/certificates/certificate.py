@@ -16,6 +16,7 @@ class Verdict(Enum):
     OPTIMAL = "the least value possible is known, up to rounding"
     GAP_REACHED = "the gap asked for was reached"
     TIME_LIMIT = "the time limit was reached"
+    UNSURE = "all models were looked at, but rounding decides"
     UNDIVIDED = "more features are left than can be branched on"
     STOPPED = "stopped before the end"
     WEAK = "only the model of all features bounds the value"
@@ -55,11 +56,13 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(value − lower_bound) / value: the solution is at most this far from the best."""
+        """(value − lower_bound) / |value|: the solution is at most this far from the best."""
         excess = max(self.value - self.lower_bound, 0.0)
-        if excess <= self.margin:
+        if self.status is Verdict.UNSURE:
+            excess += self.margin
+        elif excess <= self.margin:
             return 0.0
-        return excess / self.value if self.value > 0 else float("inf")
+        return excess / abs(self.value) if self.value else float("inf")
 
     @property
     def proven(self) -> bool:
@@ -93,8 +96,9 @@ class Certificate:
             return f"proven: this is the {best}, up to rounding"
         within = f"within {_percent(self.gap)} of the {best}"
         if self.better is not None:
-            known = "the best" if self.status is Verdict.OPTIMAL else "one"
-            within += f"; {known} that was found is {_percent(self._improvement)} better"
+            known = "the best one" if self.status is Verdict.OPTIMAL else "one"
+            lower = self.value - self.better.value
+            within += f"; {known} was found, better by {lower:.3g}"
         return within + (f" ({self.advice})" if self.advice else "")
 
     def _repr_html_(self) -> str:
@@ -113,14 +117,12 @@ class Certificate:
             f"<table><tbody>{body}</tbody></table></div>"
         )
 
-    @property
-    def _improvement(self) -> float:
-        return 0.0 if self.better is None else 1 - self.better.value / self.value
-
 
 def _percent(part: float) -> str:
     """Rounded up: a gap is never shown smaller than it is."""
     percent = 100 * part
+    if percent == float("inf"):
+        return "any distance"
     for digits in (0, 1, 2, 3):
         unit = 10.0**-digits
         if percent >= 10 * unit or digits == 3:

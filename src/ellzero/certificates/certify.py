@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from math import comb
 from typing import Any, Protocol, overload
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates.certificate import Certificate, Verdict
 from ellzero.certificates.convex_proof import ConvexProof
@@ -30,6 +32,9 @@ HOPELESS = 1e6
 ROUNDING = 1e-10
 """The margin for rounding, as a part of the loss without any feature."""
 
+CLEAR = 1e-3
+"""A margin above this part of the loss is no rounding any more: nothing is called proven."""
+
 DUPLICATE = 1e-14
 """An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
 
@@ -38,7 +43,7 @@ PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is cer
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
 NEARLY_DEPENDENT = (
     "features are so nearly dependent that rounding decides, and only the loss of all of them "
-    f"together is certain; leave some out, or {RIDGE[2:]}"
+    f"together is certain; leave some out, or add {RIDGE}"
 )
 
 Progress = Callable[[dict[int, Certificate]], Any]
@@ -119,6 +124,8 @@ def certify(
     if gap != 0:
         check_number("gap", gap, above=0)
     if isinstance(solution, Path):
+        if not len(solution):
+            raise ValueError("solution: the path is empty.")
         if s is not None:
             raise ValueError("s: a path knows its sizes; leave it out.")
         return _Run(f, dict(solution), time_limit, gap, callback).result()
@@ -145,7 +152,7 @@ class _Run:
         self.deadline = self.begin + time_limit
         self.f, self.solutions, self.gap, self.callback = f, solutions, gap, callback
         null = f.minimize(f.choosable[:0])
-        self.margin = max(100 * f.rounding(null), ROUNDING * abs(null.value))
+        self.margin = self.trace = max(100 * f.rounding(null), ROUNDING * abs(null.value))
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
         self.bound, self.advice = float(f.floor), "stopped before there was a bound"
@@ -163,16 +170,19 @@ class _Run:
     def _incumbent(self, s: int) -> Incumbent:
         """The solution refitted, which must not be worse than it says."""
         found = self.solutions[s]
-        if found.x.shape != self.f.shape or not np.isfinite(found.value):
+        if not np.isfinite(found.value):
+            raise ValueError(f"solution: its value is {found.value}.")
+        if found.x.shape != self.f.shape:
             raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
         x = self.f.minimize(found.support)
-        slack = 1e-6 * abs(x.value) + self.margin + 100 * self.f.rounding(x)
-        if found.value < x.value - slack:
+        least = min(x.value, self.f.complete(x).value)
+        slack = 1e-6 * abs(least) + self.margin + 100 * self.f.rounding(x)
+        if found.value < least - slack:
             raise ValueError(
                 f"solution: its value {found.value:g} is below the least of f on its features, "
-                f"{x.value:g}; it is the solution of another objective."
+                f"{least:g}; it is the solution of another objective."
             )
-        return Incumbent(min(x.value, found.value), found.support)
+        return Incumbent(least, found.support)
 
     def _proof(self, known: dict[int, Incumbent]) -> Proof | None:
         """Who can prove something about this f."""
@@ -247,9 +257,11 @@ class _Run:
                 advice=self.advice,
             )  # fmt: skip
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
-        status, better, margin = self._status(s), self._better(s, found), self.margin
+        better = self._better(s, found)
+        best = (found if better is None else better).value
+        status, margin = self._status(s, best, bound), self.margin
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
-            margin = max(margin, (found if better is None else better).value - bound)
+            margin = max(margin, best - bound)
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
         return Certificate(
@@ -261,12 +273,16 @@ class _Run:
     def _ridge(self) -> str:
         return RIDGE.replace("a ridge", "a larger ridge") if self.f.ridge.any() else RIDGE
 
-    def _status(self, s: int) -> Verdict:
+    def _status(self, s: int, best: float, bound: float) -> Verdict:
         assert self.proof is not None
+        if best <= self.f.floor + self.trace:
+            return Verdict.OPTIMAL
         if not self.proof.finished(s):
             return self.status
-        short = self.proof.best(s).value - self.proof.lower_bound(s)
-        return Verdict.GAP_REACHED if self.gap and short > self.margin else Verdict.OPTIMAL
+        if self.gap and best - bound > self.margin:
+            return Verdict.GAP_REACHED
+        clear = self.margin <= CLEAR * abs(best) and best - bound <= 2 * self.margin
+        return Verdict.OPTIMAL if clear else Verdict.UNSURE
 
     def _better(self, s: int, found: Solution) -> Solution | None:
         assert self.proof is not None
@@ -274,5 +290,7 @@ class _Run:
         if best.value >= found.value - self.margin:
             return None
         x = self.f.minimize(best.support)
-        better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # its status says so
+            better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
         return better if better.value < found.value - self.margin else None

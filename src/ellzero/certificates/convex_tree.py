@@ -34,8 +34,14 @@ class Node:
     number: int
     states: NDArray[np.int8] = field(compare=False)  # of the choosable features
     sizes: set[int] = field(compare=False)  # at which a better model may be in here
-    near: Iterate | None = field(compare=False)  # a fit of the parent, to start from
     p: NDArray[np.float64] | None = field(compare=False, default=None)
+
+
+def _has_smoothness(f: Objective) -> bool:
+    try:
+        return f.smoothness(f.n_features) > 0
+    except ValueError:
+        return False
 
 
 class ConvexTree:
@@ -53,9 +59,9 @@ class ConvexTree:
         self._numbers = count()
         self._open: list[Node] = []
         has_ridge = bool(len(self.choosable)) and f.ridge[self.choosable].min() > 0
-        self.relaxation = RidgeBound(f) if has_ridge else None
+        self.relaxation = RidgeBound(f) if has_ridge and _has_smoothness(f) else None
         states = np.zeros(len(self.choosable), dtype=np.int8)
-        self._push(Node(f.floor, next(self._numbers), states, set(best), None))
+        self._push(Node(f.floor, next(self._numbers), states, set(best)))
 
     def cut(self, s: int) -> float:
         value = self.best[s].value
@@ -80,10 +86,9 @@ class ConvexTree:
             return
         self.nodes += 1
         T = self.choosable[node.states != OUT]
-        x = self.f.minimize(T, node.near)
+        x = self.f.minimize(T)  # a diverged fit of the parent would lead astray
         here, without = self.f.removal_bounds(x)
         node.bound = max(node.bound, here)
-        node.near = x
         self._settle(node, x)
         costs = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
         self._fix(node, costs)
@@ -142,7 +147,7 @@ class ConvexTree:
             child = states.copy()
             child[free[place]] = OUT
             bound = max(float(bounds[place]), node.bound)
-            yield Node(bound, next(self._numbers), child, sizes, node.near, node.p)
+            yield Node(bound, next(self._numbers), child, sizes, node.p)
             states[free[place]] = IN
 
     def _push(self, node: Node) -> None:

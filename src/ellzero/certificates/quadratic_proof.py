@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ellzero.algorithms.sweep import single_changes, tableau
+from ellzero.algorithms.sweep import tableau
 from ellzero.certificates.nodes import Incumbent
-from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree
+from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree, removal_costs
 from ellzero.certificates.root import Root, Splits
 from ellzero.core import Matrix, Support, Vector
 
@@ -131,7 +131,7 @@ class QuadraticProof:
             every = np.arange(len(splits.C))
             T = tableau(_moments(self.moments, level.features), every)
             assert T is not None
-            if_out = np.maximum(if_out, 0.5 * T[-1, -1] + (1 - 1e-6) * single_changes(T[None])[0])
+            if_out = np.maximum(if_out, 0.5 * T[-1, -1] + removal_costs(T[None])[0])
         certain = level.best.value + self.margin
         if level.outside > certain:  # what was left out is in no such model
             level.must = np.union1d(level.must, level.features[if_out > certain])

@@ -136,7 +136,7 @@ class QuadraticTree:
         if T is not None:
             dropped, _ = self._dropped(nodes, T)
             bound = np.maximum(bound, dropped)
-            if_out = dropped[:, None] + (1 - 1e-6) * single_changes(T)
+            if_out = dropped[:, None] + removal_costs(T)
         if self.relaxation is not None:
             p, u = self.relaxation.improve(p, nodes.states, k, STEPS)
             found = self.relaxation.bound(p, nodes.states, k)
@@ -231,14 +231,20 @@ class QuadraticTree:
             self.best = Incumbent(value, S)
 
 
+def removal_costs(T: Matrix) -> Matrix:
+    """At least what leaving out a feature costs, for stacks of tableaux; 0 where it is unclear."""
+    changes = single_changes(T)
+    return np.where(np.isfinite(changes), (1 - 1e-6) * changes, 0.0)
+
+
 def best_changes(T: Matrix, count: int) -> list[Support]:
     """Which `count` ≤ 2 features enter or leave best; several answers where rounding decides."""
     if count == 0:
         return [np.empty(0, dtype=np.intp)]
     single = single_changes(T[None])[0]
-    alone = np.array([int(np.argmin(single))])
     if count == 1:
-        return [alone]
+        unclear = np.flatnonzero(np.isinf(single))[:, None]
+        return [np.array([int(np.argmin(single))]), *unclear]
     pairs = pair_changes(T[None])[0]
     unclear = np.argwhere(np.triu(np.isinf(pairs), 1))
     np.fill_diagonal(pairs, np.inf)
