@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_files import fails, mixed, run
+from cli_files import fails, mixed, numbers, run, write
 
 
 @pytest.fixture
@@ -205,3 +205,23 @@ def test_where_to_write_is_checked_first(table, tmp_path, capsys):
     assert fails(capsys, *arguments, "--out", nowhere) == (
         f"there is no folder {nowhere.parent} to write model.json to."
     )
+
+
+def test_a_file_that_is_read_is_not_written(tmp_path, rng, capsys):
+    X, y = numbers(rng)
+    data = write("csv", tmp_path, X, y, list("abcdef"))
+    before = data.read_bytes()
+    for command in ("fit", "path"):
+        message = fails(capsys, command, data, "--target", "y", "--out", data)
+        assert "--out: " in message
+        assert "is the file that is read; name another one" in message
+    assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize("folds", [0, 1])
+@pytest.mark.parametrize("command", ["fit", "path"])
+def test_too_few_folds(command, folds, tmp_path, rng, capsys):
+    X, y = numbers(rng)
+    data = write("csv", tmp_path, X, y, list("abcdef"))
+    message = fails(capsys, command, data, "--target", "y", "--cv", folds)
+    assert f"--cv: expected at least 2 folds, got {folds}" in message

@@ -12,6 +12,7 @@ from ellzero.cli.console import note, shown
 from ellzero.cli.design import MISSING, Design, design_of
 from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, format_of, read
 from ellzero.cli.target import TASKS
+from ellzero.files import check_writable
 from ellzero.selection import METHODS as ALGORITHMS
 
 METHODS = ("auto", *ALGORITHMS)
@@ -69,6 +70,20 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
         help="prove how far the models can be from the best of their size, for up to so long "
         f"(default {PROOF_SECONDS})",
     )
+
+
+def check_folds(folds: int | None) -> None:
+    if folds is not None and folds < 2:
+        raise ValueError(f"--cv: expected at least 2 folds, got {folds}.")
+
+
+def check_output(out: Path | None, *inputs: Path) -> None:
+    """A file that can be written, and is not one of those that are read."""
+    if out is None:
+        return
+    if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
+        raise ValueError(f"--out: {out} is the file that is read; name another one.")
+    check_writable(out)
 
 
 def check_seconds(seconds: float | None) -> None:

@@ -18,6 +18,8 @@ from ellzero.cli.arguments import (
     add_folds,
     add_search_options,
     check_effort,
+    check_folds,
+    check_output,
     check_seconds,
     folds_of,
     read_design,
@@ -34,7 +36,7 @@ from ellzero.estimators import (
 )
 from ellzero.estimators.criteria import CRITERIA
 from ellzero.estimators.cv import BY_FOLDS
-from ellzero.files import check_writable, write_text
+from ellzero.files import write_text
 
 
 def add_parser(commands: Any) -> None:
@@ -68,8 +70,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.out is not None:
-        check_writable(args.out)
+    check_output(args.out, args.data)
+    check_folds(args.cv)
     design = read_design(args)
     with searching("searching") as callback:
         fitted = estimator(args, design, callback)

@@ -14,13 +14,15 @@ from ellzero.cli.arguments import (
     add_folds,
     add_search_options,
     check_effort,
+    check_folds,
+    check_output,
     check_seconds,
     folds_of,
     read_design,
 )
 from ellzero.cli.console import document, note, searching, shown, write
 from ellzero.cli.design import Design
-from ellzero.files import check_writable, write_text
+from ellzero.files import write_text
 from ellzero.report import study
 
 LARGEST = 10
@@ -60,8 +62,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     check_effort(args.effort, args.methods[0])
     check_seconds(args.certify)
-    if args.out is not None:
-        check_writable(args.out)
+    check_output(args.out, args.data)
+    check_folds(args.cv)
     design = read_design(args)
     sizes = range(1, _largest(args.max, design) + 1)
     with searching("searching") as callback:

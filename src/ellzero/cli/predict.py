@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ellzero.cli.arguments import add_file_options
+from ellzero.cli.arguments import add_file_options, check_output
 from ellzero.cli.console import counted, document, escaped, listed, note, write
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import load
 from ellzero.cli.table import Table, read
-from ellzero.files import check_writable, write_text
+from ellzero.files import write_text
 
 SCHEMA, VERSION = "ellzero.predictions", 1
 
@@ -33,8 +33,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.out is not None:
-        check_writable(args.out)
+    check_output(args.out, args.data, args.model)
     model = load(args.model)
     words = [column.name for column in model.columns if column.levels is not None]
     table = read(args.data, args.format, args.separator, words=words)
