@@ -72,7 +72,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_folds(folds: int | None) -> None:
+def _check_folds(folds: int | None) -> None:
     if folds is not None and folds < 2:
         raise ValueError(f"--cv: expected at least 2 folds, got {folds}.")
 
@@ -86,7 +86,7 @@ def check_output(out: Path | None, *inputs: Path) -> None:
     check_writable(out)
 
 
-def check_seconds(seconds: float | None) -> None:
+def _check_seconds(seconds: float | None) -> None:
     if seconds is not None and not 0 < seconds < float("inf"):
         raise ValueError(f"--certify: expected a positive number of seconds, got {seconds}.")
 
@@ -103,7 +103,10 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_design(args: argparse.Namespace) -> Design:
-    """DATA as the options want it; the task that was guessed is said."""
+    """DATA as the options want it, once these make sense; the task that was guessed is said."""
+    check_output(args.out, args.data)
+    _check_folds(args.cv)
+    _check_seconds(args.certify)
     target = args.target or MATRIX_TARGETS.get(args.format or format_of(args.data))
     if target is None:
         raise ValueError("--target: say which column is to be predicted.")

@@ -18,9 +18,6 @@ from ellzero.cli.arguments import (
     add_folds,
     add_search_options,
     check_effort,
-    check_folds,
-    check_output,
-    check_seconds,
     folds_of,
     read_design,
 )
@@ -70,8 +67,6 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    check_output(args.out, args.data)
-    check_folds(args.cv)
     design = read_design(args)
     with searching("searching") as callback:
         fitted = estimator(args, design, callback)
@@ -96,7 +91,6 @@ def certificate(args: argparse.Namespace, fitted: Any, design: Design) -> Certif
 def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     """The estimator that the command line describes."""
     check_effort(args.effort, args.method)
-    check_seconds(args.certify)
     effort = {} if args.effort is None else {"effort": args.effort}
     is_class = design.target.task == "classification"
     options = {

@@ -14,9 +14,6 @@ from ellzero.cli.arguments import (
     add_folds,
     add_search_options,
     check_effort,
-    check_folds,
-    check_output,
-    check_seconds,
     folds_of,
     read_design,
 )
@@ -61,9 +58,6 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     check_effort(args.effort, args.methods[0])
-    check_seconds(args.certify)
-    check_output(args.out, args.data)
-    check_folds(args.cv)
     design = read_design(args)
     sizes = range(1, _largest(args.max, design) + 1)
     with searching("searching") as callback:
