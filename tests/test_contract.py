@@ -232,6 +232,28 @@ def test_ridged_minimises_with_the_term_and_leaves_f_alone(case):
         assert case.f.minimize(S).value == before
 
 
+def test_many_at_once_are_as_one_by_one(case):
+    f, supports = case.f, list(case.supports(3, 3, 3))
+    ridges = np.array([[0.0, 0.0, 0.0], [0.7, 0.0, 0.7], [0.1, 0.2, 0.3]])
+    found = f.minimize_each(supports, ridges, [f.minimize(S) for S in supports])
+    for S, ridge, x in zip(supports, ridges, found, strict=True):
+        d = np.zeros(f.n_features)
+        d[S] = ridge
+        assert x.support.tolist() == S.tolist()
+        case.close(x.value, case.truth.fit(S, extra_ridge=d).value)
+        case.close(x.value, f.ridged(d).value(x))
+    for x, gradient in zip(found, f.gradients(found), strict=True):
+        case.close(gradient, f.gradient(x))
+
+
+def test_a_singular_support_among_many():
+    f = Quadratic([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1.0, 1.0, 2.0])
+    supports = np.array([[0, 2], [0, 1]])
+    regular, singular = f.minimize_each(supports, np.zeros((2, 2)), [])
+    assert_allclose(regular.coef, [1.0, 2.0])
+    assert_allclose(singular.coef, [0.5, 0.5])
+
+
 def test_ridged_takes_one_number_for_all(case):
     (S,) = case.supports(3)
     one, each = case.f.ridged(0.7), case.f.ridged(np.full(case.truth.n, 0.7))

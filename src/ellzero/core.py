@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -196,6 +197,20 @@ class Objective(ABC):
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))
 
+    def gradients(self, xs: Sequence[Iterate]) -> Iterable[NDArray[np.float64]]:
+        return [self._gradient(x) for x in xs]
+
+    def minimize_each(
+        self, supports: Sequence[Support], ridges: Matrix, starts: Sequence[Iterate]
+    ) -> list[Iterate]:
+        """argmin over each support of f + ½ Σ dⱼ xⱼ² with its row d of `ridges`, one for each j."""
+        found = []
+        for S, ridge, x0 in zip(supports, ridges, starts, strict=True):
+            d = np.zeros(self.n_features)
+            d[S] = ridge
+            found.append((self.ridged(d) if d.any() else self).minimize(S, x0))
+        return found
+
     def ridged(self, d: ArrayLike) -> Self:
         """f(x) + ½ Σ dⱼ xⱼ²; forced features are left as they are."""
         other = copy.copy(self)
@@ -246,7 +261,10 @@ class Objective(ABC):
 
     def largest_outside(self, S: Support, scores: Vector) -> int:
         """The feature outside S with the largest score; the first of equals."""
-        return int(np.argmax(np.where(self.outside(S), scores, -np.inf)))
+        scores = scores.copy()
+        scores[S] = -np.inf
+        scores[list(self.forced)] = -np.inf
+        return int(np.argmax(scores))
 
     def insertion_values(
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
@@ -344,7 +362,7 @@ def without(S: Support, j: int) -> Support:
 
 def swapped(S: Support, j: int, i: int) -> Support:
     """S ∖ {j} ∪ {i}."""
-    return np.append(without(S, j), i)
+    return np.where(j == S, i, S)
 
 
 def smallest(scores: NDArray[np.float64], count: int) -> Support:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ellzero.core import Matrix
@@ -18,6 +20,16 @@ def cholesky(A: Matrix) -> Matrix | None:
     if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * A.diagonal()).any():
         return None
     return factor
+
+
+def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
+    """A[k]⁻¹c[k] for every k, and whether A[k] is regular to working precision."""
+    x, pivots = np.empty_like(c), np.zeros_like(c)
+    for k in range(len(A)):
+        factor, x[k], info = lapack.dposv(A[k].T, c[k], lower=1)
+        if info == 0:
+            pivots[k] = factor.diagonal()
+    return x, (pivots**2 > DEPENDENT * np.einsum("kii->ki", A)).all(axis=1)
 
 
 def inverse_of(A: Matrix) -> Matrix | None:

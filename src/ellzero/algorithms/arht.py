@@ -2,58 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from itertools import count
 from math import ceil, log
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
 from ellzero.checks import check_count, check_number
-from ellzero.core import Iterate, Objective, Status, magnitudes, swapped
+from ellzero.core import Iterate, Matrix, Objective, Status, Support, magnitudes, swapped
 from ellzero.driver import Steps, solver
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
 
 
-class States:
-    """What ARHT asks of f, remembered: the same (S, R) recur between restarts and guesses.
+class State(NamedTuple):
+    """Where a run is: at the support of x, having set the features U = [n] ∖ R free."""
 
-    The minimiser of g_R over S depends on R only through U = S ∖ R, the unregularised part of S.
+    x: Iterate
+    U: frozenset[int]
+    note: str
+
+
+class Look(NamedTuple):
+    """What a step of Algorithm 5 looks at, S being the support reached."""
+
+    fit: Iterate  # argmin over S of f
+    x: Iterate  # argmin over S of g_R
+    new: Iterate  # argmin of g_R over S ∪ {i} ∖ {j}
+    note: str  # which i and j
+
+
+Run: TypeAlias = Generator[State, Look, Status]
+
+
+class States:
+    """What ARHT asks of f, for several states at once.
+
+    All is remembered: the same states recur between restarts and guesses. The minimiser of g_R over
+    S depends on R only through S ∖ R, the unregularised part of S.
     """
 
     def __init__(self, f: Objective, rho: float):
         self.f, self.rho = f, rho
-        self._objectives: dict[frozenset[int], Objective] = {}
-        self._minimisers: dict[tuple[bytes, frozenset[int] | None], Iterate] = {}
-        self._swaps: dict[tuple[bytes, frozenset[int]], Iterate] = {}
+        self._looks: dict[tuple[bytes, frozenset[int]], Look] = {}
+        self._minimisers: dict[tuple[bytes, bytes], Iterate] = {}
 
-    def minimiser(self, S: np.ndarray, U: frozenset[int] | None, x0: Iterate | None) -> Iterate:
-        """argmin over S of g_R, or of f itself where U is None."""
-        key = S.tobytes(), None if U is None else U.intersection(S.tolist())
-        if key not in self._minimisers:
-            g = self.f if U is None else self._regularised(U)
-            self._minimisers[key] = g.minimize(S, x0)
-        return self._minimisers[key]
+    def look(self, states: list[State]) -> list[Look]:
+        keys = [(state.x.support.tobytes(), state.U) for state in states]
+        new = {
+            key: state for key, state in zip(keys, states, strict=True) if key not in self._looks
+        }
+        if new:
+            self._looks.update(zip(new, self._look(list(new.values())), strict=True))
+        return [self._looks[key] for key in keys]
 
-    def swap(self, S: np.ndarray, U: frozenset[int], x: Iterate) -> Iterate:
-        """Lines 15 to 18: the minimiser of g_R over S ∪ {i} ∖ {j}."""
-        key = S.tobytes(), U
-        if key not in self._swaps:
-            # outside S, x is zero and the gradients of g_R and f are the same
-            i = self.f.largest_outside(S, magnitudes(self.f.gradient(x)))
-            j = x.smallest
-            T = np.sort(swapped(S, j, i))
-            self._swaps[key] = self.minimiser(T, U, x).noted(f"+{i} -{j}")
-        return self._swaps[key]
+    def _look(self, states: list[State]) -> list[Look]:
+        k = len(states)
+        starts = [state.x for state in states]
+        supports = [x.support for x in starts]
+        ridges = self._ridges(supports, states)
+        both = np.concatenate([np.zeros_like(ridges), ridges])
+        found = self._minimise(supports * 2, both, starts * 2)
+        fits, xs = found[:k], found[k:]
+        if len(supports[0]) == self.f.n_choosable:
+            return [Look(fit, x, x, "") for fit, x in zip(fits, xs, strict=True)]
+        notes, new = [], []
+        # outside S, x is zero and the gradients of g_R and f are the same
+        for S, x, gradient in zip(supports, xs, self.f.gradients(xs), strict=True):
+            i, j = self.f.largest_outside(S, magnitudes(gradient)), x.smallest
+            notes.append(f"+{i} -{j}")
+            new.append(np.sort(swapped(S, j, i)))
+        swaps = self._minimise(new, self._ridges(new, states), xs)
+        return list(map(Look, fits, xs, swaps, notes))
 
-    def _regularised(self, U: frozenset[int]) -> Objective:
-        if U not in self._objectives:
-            d = np.full(self.f.n_features, self.rho)
-            d[list(U)] = 0.0
-            self._objectives[U] = self.f.ridged(d)
-        return self._objectives[U]
+    def _ridges(self, supports: list[Support], states: list[State]) -> Matrix:
+        """Of g_R on each support."""
+        regularised = [
+            [j not in state.U for j in S.tolist()]
+            for S, state in zip(supports, states, strict=True)
+        ]
+        return self.rho * np.array(regularised)
+
+    def _minimise(
+        self, supports: list[Support], ridges: Matrix, starts: list[Iterate]
+    ) -> list[Iterate]:
+        keys = [(S.tobytes(), d.tobytes()) for S, d in zip(supports, ridges, strict=True)]
+        new = {key: k for k, key in enumerate(keys) if key not in self._minimisers}
+        if new:
+            ks = list(new.values())
+            found = self.f.minimize_each(
+                [supports[k] for k in ks], ridges[ks], [starts[k] for k in ks]
+            )
+            self._minimisers.update(zip(new, found, strict=True))
+        return [self._minimisers[key] for key in keys]
 
 
 class Window:
@@ -71,8 +115,8 @@ class Window:
         return opt < threshold
 
 
-def core_steps(
-    states: States,
+def core_run(
+    f: Objective,
     x0: Iterate,
     opt: float,
     rng: np.random.Generator,
@@ -81,34 +125,59 @@ def core_steps(
     factor: float,
     half_stop: bool,
     n_steps: int | None,
-) -> Steps:
-    """Algorithm 5. Each iterate is the minimiser of f over the support reached (line 12)."""
-    S, s = x0.support, len(x0.support)
-    U: frozenset[int] = frozenset()  # [n] ∖ R
-    note = "start"
+) -> Run:
+    """Algorithm 5: it says which state it is in, and is sent a look at it."""
+    s = len(x0.support)
+    state = State(x0, frozenset(), "start")
     for _ in count() if n_steps is None else range(n_steps):
-        fit = states.minimiser(S, None, x0)
-        yield fit.noted(note)
+        fit, x, new, note = yield state
         if not window.below(opt, fit.value):
             return Status.TARGET_REACHED
-        if s == states.f.n_choosable:
+        if s == f.n_choosable:
             return Status.COMPLETE
-        x = states.minimiser(S, U, fit)
-        new = states.swap(S, U, x)
+        U = state.U
         progress = x.value - new.value
-        rounding = progress <= states.f.resolution
+        rounding = progress <= f.resolution
         if rounding or window.below(opt, x.value - s / factor * progress):  # line 19
-            if half_stop and 2 * len(U.intersection(S.tolist())) >= s:
+            if half_stop and 2 * len(U.intersection(x.support.tolist())) >= s:
                 return Status.SEARCH_ENDED
             i = sample(x, U, rng)
             if i is None:
                 return Status.SEARCH_ENDED
-            U = U | {i}
-            note = f"free {i}"
+            state = State(fit, U | {i}, f"free {i}")
         else:
-            S, note = new.support, new.note
-    yield states.minimiser(S, None, x0).noted(note)
+            state = State(new, U, note)
+    yield state
     return Status.SEARCH_ENDED
+
+
+def steps_of(states: States, run: Run) -> Steps:
+    """Of every state the minimiser of f over its support (line 12)."""
+    state = next(run)
+    while True:
+        (look,) = states.look([state])
+        yield look.fit.noted(state.note)
+        try:
+            state = run.send(look)
+        except StopIteration as end:
+            return end.value
+
+
+def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate]]:
+    """The best iterate of each run, as it ends.
+
+    All runs take a step before one takes the next, so that f is asked about many states at once.
+    """
+    at = {z: next(run) for z, run in runs.items()}
+    best: dict[int, Iterate] = {}
+    while at:
+        for z, look in zip(list(at), states.look(list(at.values())), strict=True):
+            best[z] = min(best.get(z, look.fit), look.fit, key=lambda x: x.value)
+            try:
+                at[z] = runs[z].send(look)
+            except StopIteration:
+                del at[z]
+                yield z, best[z]
 
 
 def sample(x: Iterate, U: frozenset[int], rng: np.random.Generator) -> int | None:
@@ -168,7 +237,7 @@ class Search:
                 check_number(name, number, above)
         if n_runs is not None:
             check_count("n_runs", n_runs, 1)
-        self.n, self.s = f.n_features, s
+        self.f, self.s = f, s
         self.practical = setting == "practical"
         self.seed = seed_of(random_state)
         self.x0 = starting_point(f, s, start)
@@ -178,7 +247,7 @@ class Search:
         gap = self.x0.value - self.B
         self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
         self._n_runs = n_runs
-        self._runs: dict[int, list[tuple[Window, Iterate]]] = {}
+        self._ended: dict[int, list[tuple[Window, Iterate]]] = {}
 
     def log_span(self, epsilon: float) -> float:
         """log((f(0) − B) / ε), at least 1."""
@@ -189,12 +258,12 @@ class Search:
             return self._n_runs
         if self.practical:
             return PRACTICAL_RUNS
-        return ceil(5 * log(6 * self.n * self.log_span(epsilon)))
+        return ceil(5 * log(6 * self.f.n_features * self.log_span(epsilon)))
 
-    def core(self, opt: float, epsilon: float, z: int, window: Window) -> Steps:
+    def core(self, opt: float, epsilon: float, z: int, window: Window) -> Run:
         """Run z of Algorithm 5."""
-        return core_steps(
-            self.states,
+        return core_run(
+            self.f,
             self.x0,
             opt,
             child(self.seed, z),
@@ -206,22 +275,25 @@ class Search:
 
     def robust(self, opt: float, epsilon: float) -> Steps:
         """Algorithm 6, ARHT_robust: the best iterate of every run."""
-        for z in range(self.n_runs(epsilon)):
-            x = self.best_of_run(z, opt, epsilon)
+        n_runs = self.n_runs(epsilon)
+        windows = {z: Window() for z in range(n_runs) if self._known(z, opt) is None}
+        runs = {z: self.core(opt, epsilon, z, window) for z, window in windows.items()}
+        ending = abreast(self.states, runs)
+        for z in range(n_runs):
+            while (x := self._known(z, opt)) is None:
+                ended, best = next(ending)
+                self._ended.setdefault(ended, []).append((windows[ended], best))
             yield x.noted(f"opt={opt:.6g} run {z}")
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
 
-    def best_of_run(self, z: int, opt: float, epsilon: float) -> Iterate:
-        runs = self._runs.setdefault(z, [])
-        for window, x in runs:
+    def _known(self, z: int, opt: float) -> Iterate | None:
+        """The best iterate of run z, if one towards another target has gone the same way."""
+        for window, x in self._ended.get(z, []):
             if window.low <= opt < window.high:
                 return x
-        window = Window()
-        x = min(self.core(opt, epsilon, z, window), key=lambda x: x.value)
-        runs.append((window, x))
-        return x
+        return None
 
 
 @solver(options=Search)
@@ -232,7 +304,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     """
     check_number("opt", opt)
     search = Search(f, s, **options)
-    return search.core(opt, search.epsilon, 0, Window())
+    return steps_of(search.states, search.core(opt, search.epsilon, 0, Window()))
 
 
 @solver(options=Search)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once
-from ellzero.linalg import DEPENDENT, cholesky, inverse_of
+from ellzero.linalg import DEPENDENT, cholesky, inverse_of, solve_each
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 
@@ -82,9 +83,40 @@ class Quadratic(Objective):
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
         S = np.sort(np.asarray(support, dtype=np.intp))
-        x = self._solve(self._block(S), self.c[S])
-        value = float(self.unit**2 * (self.half - 0.5 * self.c[S] @ x))
+        c = self.c[S]
+        x = self._solve(self._block(S), c)
+        value = float(self.unit**2 * (self.half - 0.5 * c @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
+
+    def gradients(self, xs: Sequence[Iterate]) -> Matrix:
+        union, places = _union([x.support for x in xs], self.n_features)
+        A = np.zeros((len(xs), len(union)))
+        for a, place, x in zip(A, places, xs, strict=True):
+            a[place] = x.coef
+        gradients = self.gram.combined(union, A * (self.scale[union] / self.unit))
+        gradients -= self.c
+        gradients *= self.scale * self.unit
+        gradients[:, union] += self.ridge[union] * A
+        return gradients
+
+    def minimize_each(
+        self, supports: Sequence[Support], ridges: Matrix, starts: Sequence[Iterate]
+    ) -> list[Iterate]:
+        S = np.array(supports)
+        union, places = _union(supports, self.n_features)
+        A = self._block(union)[places[:, :, None], places[:, None, :]]
+        diagonal = np.einsum("kii->ki", A)
+        diagonal += scaled_ridge(ridges, self.scale[S])
+        c = self.c[S]
+        x, regular = solve_each(A, c)
+        for k in np.flatnonzero(~regular):
+            x[k] = _pseudo_inverse(A[k]) @ c[k]
+        values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
+        coefs = x * (self.unit / self.scale[S])
+        return [
+            Iterate(T, coef, value, self.n_features)
+            for T, coef, value in zip(S, coefs, values.tolist(), strict=True)
+        ]
 
     def smoothness(self, k: int) -> float:
         """Exact for k ≤ 2 when the Gram matrix is held; otherwise the best of several bounds."""
@@ -313,6 +345,15 @@ class Quadratic(Objective):
         if factor is None:
             return _pseudo_inverse(A) @ c
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
+
+
+def _union(supports: Sequence[Support], n: int) -> tuple[Support, Support]:
+    """The features of supports of one size, and where in them each support is."""
+    place = np.full(n, -1)
+    place[np.array(supports)] = 0
+    union = np.flatnonzero(place == 0)
+    place[union] = np.arange(len(union))
+    return union, place[np.array(supports)]
 
 
 def breadth(size: int) -> int:
