@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel as SklearnParallel
 
-from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht
+from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht, path
 from ellzero.threads import blas_threads, current_blas_threads
 
 # JAX, where another test has loaded it, warns of every fork
@@ -74,6 +75,45 @@ def test_sizes_and_restarts(rng, backend, objective):
         alone = arht(f, s, n_runs=2, random_state=seed)
         np.testing.assert_array_equal(solution.x, alone.x)
         assert solution.value == alone.value
+
+
+@pytest.mark.parametrize("objective", [LeastSquares, Logistic])
+def test_paths(rng, backend, objective, lazy_gram):
+    X, y = data(rng)
+    f = objective(X, y if objective is LeastSquares else y > 0, fit_intercept=True, ridge=1e-3)
+    alone = path(f, SIZES, "arht", n_runs=2, random_state=0)
+    found = path(f, SIZES, "arht", n_runs=2, random_state=0, n_jobs=2)
+    assert list(found) == list(SIZES)
+    for s in SIZES:
+        np.testing.assert_array_equal(found[s].x, alone[s].x)
+        assert found[s].value == alone[s].value
+
+
+def test_workers_may_write_to_what_an_objective_remembers(rng, lazy_gram):
+    """What is as large as this, joblib maps into the memory of its processes."""
+    X = rng.normal(size=(60, 12_000))
+    y = X[:, 0] + X[:, 7] + rng.normal(size=60)
+    alone = path(LeastSquares(X, y), [2, 14], "els")
+    found = path(LeastSquares(X, y), [2, 14], "els", n_jobs=2)
+    for s in alone:
+        np.testing.assert_array_equal(found[s].x, alone[s].x)
+
+
+def test_warnings_of_workers_arrive(rng):
+    X, y = data(rng)
+    with pytest.warns(ConvergenceWarning, match="iht: .*raise max_iter"):
+        path(LeastSquares(X, y), [2, 3], "iht", max_iter=1, n_jobs=2)
+
+
+@pytest.mark.parametrize("method", ["auto", "omp"])
+def test_one_run_for_all_sizes_is_not_divided(rng, method):
+    with pytest.raises(ValueError, match=f"n_jobs: '{method}' makes .* cannot be divided"):
+        path(LeastSquares(*data(rng)), SIZES, method, n_jobs=2)
+
+
+def test_a_callback_needs_one_process(rng):
+    with pytest.raises(ValueError, match="callback: with n_jobs"):
+        path(LeastSquares(*data(rng)), SIZES, "els", n_jobs=2, callback=lambda x: False)
 
 
 def test_threads_share_one_limit_of_blas(rng):

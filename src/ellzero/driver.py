@@ -64,32 +64,37 @@ def solution(
     best: Iterate, model: Model, status: Status, method: str, trace: tuple[Iterate, ...]
 ) -> Solution:
     """The result of a run, with the warnings its status calls for."""
-    if not model.attained:
-        status = Status.NO_MINIMISER
-        warnings.warn(
-            f"{method}: {status} (features {best.support.tolist()}). The coefficients grow without "
-            "bound; add a ridge to make them finite.",
-            ConvergenceWarning,
-            stacklevel=_callers_level(),
-        )
-    elif status is Status.MAX_ITER:
-        warnings.warn(
-            f"{method}: {status}; raise max_iter.",
-            ConvergenceWarning,
-            stacklevel=_callers_level(),
-        )
     for array in (model.x, best.support):
         array.flags.writeable = False
-    return Solution(
+    found = Solution(
         x=model.x,
         support=best.support,
         value=model.value,
-        status=status,
+        status=status if model.attained else Status.NO_MINIMISER,
         n_iter=max(len(trace) - 1, 0),
         intercept=model.intercept,
         method=method,
         trace=trace,
         feature_names=model.feature_names,
+    )
+    warn_of(found)
+    return found
+
+
+def warn_of(found: Solution) -> None:
+    if found.status is Status.NO_MINIMISER:
+        advice = (
+            f" (features {found.support.tolist()}). The coefficients grow without bound; add a "
+            "ridge to make them finite."
+        )
+    elif found.status is Status.MAX_ITER:
+        advice = "; raise max_iter."
+    else:
+        return
+    warnings.warn(
+        f"{found.method}: {found.status}{advice}",
+        ConvergenceWarning,
+        stacklevel=_callers_level(),
     )
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
+
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
 
 from ellzero.algorithms.arht import arht
 from ellzero.algorithms.els import els
@@ -23,7 +28,7 @@ from ellzero.checks import (
     check_sparsity,
 )
 from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
-from ellzero.driver import Callback, solution
+from ellzero.driver import Callback, solution, warn_of
 from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:
@@ -96,6 +101,7 @@ def path(
     method: str = "auto",
     *,
     callback: Callback | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Path:
     """The best model found at every size, in one go.
@@ -107,6 +113,8 @@ def path(
     method : "auto", ellzero's own search over all sizes up to the largest, or the name of one of
         the algorithms: "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"
     callback : called with every iterate; a true answer ends the search
+    n_jobs : for an algorithm that takes the sizes one by one (any but "auto" and "omp"), how many
+        of them joblib runs at the same time; the answers are the same
     options : for "auto" `effort` (time for quality; 1 by default), `max_iter` (improvements after
         which to stop; no limit by default) and `random_state` (0 by default); otherwise those of
         the algorithm
@@ -129,10 +137,11 @@ def path(
         raise ValueError("sizes: expected at least one size.")
     if method == "auto":
         check_options("auto", options, {"effort", "max_iter", "random_state"})
+        _check_undivided(method, n_jobs)
         return _searched(f, wanted, callback, **options)
     if method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
-    return Path(_one_by_one(f, wanted, METHODS[method], callback, options))
+    return Path(_one_by_one(f, wanted, METHODS[method], callback, n_jobs, options))
 
 
 def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solution:
@@ -208,6 +217,7 @@ def _one_by_one(
     wanted: list[int],
     method: Callable[..., Solution],
     callback: Callback | None,
+    n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[int, Solution]]:
     """Run the algorithm at every size; OMP, and those that start from it, share one run of it."""
@@ -216,14 +226,52 @@ def _one_by_one(
     if from_omp or (method is omp and not options):
         greedy = omp(f, wanted[-1], callback=callback if method is omp else None).trace
     if method is omp and not options:
+        _check_undivided("omp", n_jobs)
         sizes = [s for s in wanted if s < len(greedy)]
         for s in sizes:
             model = f.complete(greedy[s])
             yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
         return
-    for s in wanted:
-        begin = {"start": greedy[s]} if from_omp else {}
-        found = method(f, s, callback=callback, **{**options, **begin})
+    tasks = [(s, {**options, "start": greedy[s]} if from_omp else options) for s in wanted]
+    if n_jobs not in (None, 1):
+        if callback is not None:
+            raise ValueError(
+                "callback: with n_jobs the sizes run in other processes; leave out one of the two."
+            )
+        yield from _at_the_same_time(f, method, tasks, n_jobs)
+        return
+    for s, arguments in tasks:
+        found = method(f, s, callback=callback, **arguments)
         yield s, found
         if found.status is Status.STOPPED:
             return
+
+
+def _at_the_same_time(
+    f: Objective,
+    method: Callable[..., Solution],
+    tasks: list[tuple[int, dict[str, Any]]],
+    n_jobs: int | None,
+) -> Iterator[tuple[int, Solution]]:
+    """Every job takes sizes of all lengths, and keeps what f remembers between them."""
+    n_jobs = min(effective_n_jobs(n_jobs), len(tasks))
+    parallel = Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
+    shares = parallel(delayed(_share)(f, method, tasks[k::n_jobs]) for k in range(n_jobs))
+    for s, found in chain.from_iterable(shares):
+        warn_of(found)
+        yield s, found
+
+
+def _share(
+    f: Objective, method: Callable[..., Solution], tasks: list[tuple[int, dict[str, Any]]]
+) -> list[tuple[int, Solution]]:
+    with warnings.catch_warnings():  # who asked for the path is warned, not the worker
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [(s, method(f, s, **options)) for s, options in tasks]
+
+
+def _check_undivided(method: str, n_jobs: int | None) -> None:
+    if n_jobs not in (None, 1):
+        raise ValueError(
+            f"n_jobs: {method!r} makes the models of all sizes in one run, which cannot be divided."
+        )
