@@ -372,7 +372,7 @@ class GeneralizedLinear(Objective):
         if self._last.predictions is None or self._last.predictions[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
             self._last.predictions = point, self.N @ full.nuisance + self._predictions(full)
-        first, second = self.loss.derivatives(self._last.predictions[1], self.y)
+        _, first, second = self.loss.taylor(self._last.predictions[1], self.y)
         w = self._column(self.weight)
         return w * first, w * second
 

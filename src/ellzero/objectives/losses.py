@@ -17,8 +17,8 @@ class Loss(Protocol):
 
     def value(self, eta: Array, y: Array) -> Array: ...
 
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
-        """The first and the second with respect to η."""
+    def taylor(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+        """The value and the first and second derivatives with respect to η."""
 
     def conjugate(self, q: Array, y: Array) -> Array:
         """max over η of qη − loss(η, y); inf where that is unbounded."""
@@ -31,20 +31,24 @@ class LogisticLoss:
 
     def value(self, eta: Array, y: Array) -> Array:
         z = (1.0 - 2.0 * y) * eta  # minus the margin
-        loss = np.log1p(np.exp(-np.abs(z)))
-        loss += np.maximum(z, 0.0)
-        return loss
+        return self._value(z, np.exp(-np.abs(z)))
 
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+    def taylor(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
         sign = 1.0 - 2.0 * y
         z = sign * eta
         e = np.exp(-np.abs(z))
+        value = self._value(z, e)
         r = 1.0 / (1.0 + e)
         e *= r
         wrong = np.where(z < 0, e, r)  # the probability given to the wrong class
         wrong *= sign
         e *= r
-        return wrong, e
+        return value, wrong, e
+
+    def _value(self, z: Array, e: Array) -> Array:
+        value = np.log1p(e)
+        value += np.maximum(z, 0.0)
+        return value
 
     def conjugate(self, q: Array, y: Array) -> Array:
         p = np.abs(q)  # the probability of the wrong class
@@ -65,8 +69,8 @@ class SquaredLoss:
     def value(self, eta: Array, y: Array) -> Array:
         return 0.5 * (eta - y) ** 2
 
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
-        return eta - y, np.ones_like(eta)
+    def taylor(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
+        return self.value(eta, y), eta - y, np.ones_like(eta)
 
     def conjugate(self, q: Array, y: Array) -> Array:
         return 0.5 * q**2 + q * y
@@ -80,16 +84,16 @@ class SoftmaxLoss:
     """Of the whole row: the largest eigenvalue of diag(p) − ppᵀ is at most that."""
 
     def value(self, eta: Array, y: Array) -> Array:
-        top, _, rest = self._relative(eta)
-        return np.log1p(rest) + (top - (eta * y).sum(axis=1))
+        return self.taylor(eta, y)[0]
 
-    def derivatives(self, eta: Array, y: Array) -> tuple[Array, Array]:
+    def taylor(self, eta: Array, y: Array) -> tuple[Array, Array, Array]:
         """p − y and p(1 − p): the second derivatives off the diagonal are −p_c p_d."""
-        _, p, rest = self._relative(eta)
+        top, p, rest = self._relative(eta)
+        value = np.log1p(rest) + (top - (eta * y).sum(axis=1))
         others = np.where(p == 1.0, rest[:, None], 1.0 + rest[:, None] - p)
         p /= 1.0 + rest[:, None]
         others /= 1.0 + rest[:, None]
-        return np.where(y > 0, -others, p), p * others
+        return value, np.where(y > 0, -others, p), p * others
 
     def conjugate(self, q: Array, y: Array) -> Array:
         p = q + y

@@ -38,16 +38,16 @@ class Restricted:
         return self._eta
 
     def value(self, u: Vector) -> float:
-        losses = self.f.loss.value(self.eta(u), self.f.y)
+        losses, self._first, self._second = self.f.loss.taylor(self.eta(u), self.f.y)
         return float(self.f.weight @ losses + 0.5 * self.penalty @ u**2)
 
     def gradient(self, u: Vector) -> Vector:
-        self._first, self._second = self.f.loss.derivatives(self.eta(u), self.f.y)
+        """At the point of the last value."""
         slopes = self.f._column(self.f.weight) * self._first
         return self.unknowns(self.A.T @ slopes) + self.penalty * u
 
     def hessian(self, u: Vector) -> Matrix:
-        """At the point of the last gradient."""
+        """At the point of the last value."""
         self._curvatures = self.f.weight * self._second
         root = self.A * np.sqrt(self._curvatures)[:, None]
         self._hessian = root.T @ root + np.diag(self.penalty)

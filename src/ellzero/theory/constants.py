@@ -189,7 +189,7 @@ def _logistic_spectra(f: Logistic, domain: Domain) -> tuple[Spectrum, Spectrum, 
     """The second derivative of a loss falls with the size of the prediction."""
 
     def curved(eta: Vector) -> Spectrum:
-        second = f.loss.derivatives(eta, np.zeros_like(eta))[1]
+        second = f.loss.taylor(eta, np.zeros_like(eta))[2]
         return spectrum_of(f.curved(second)) if (f.weight * second).any() else RidgeOnly(f)
 
     centre, reach = _predictions(f, domain)
