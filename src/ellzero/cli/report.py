@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from ellzero.cli.model_file import parsed
 from ellzero.files import write_text
 from ellzero.report import render
 
@@ -38,13 +38,13 @@ def run(args: argparse.Namespace) -> None:
     try:
         page = render(study)
     except ValueError as error:
-        raise ValueError(f"{args.results}: {error}") from error
+        raise ValueError(f"{args.results}: {str(error).removeprefix('study: ')}") from error
     write_text(output, page)
     sys.stdout.write(f"{output}\n")
 
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parsed(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path}: expected JSON as `ellzero path` saves it ({error}).") from error
+        raise ValueError(f"{path}: is no file of `ellzero path --out`: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.cli.console import counted, listed
+from ellzero.cli.columns import is_number, not_numbers
+from ellzero.cli.console import UsageError, counted, listed, shown
 from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas, unpacked
 from ellzero.datasets.progress import progress
 
@@ -28,8 +31,12 @@ SUFFIXES = {
     "arff": (".arff",),
 }
 SEPARATORS = {"csv": ",", "tsv": "\t"}
+OTHER_SEPARATORS = ";\t|,"
 MATRIX_TARGETS = {"libsvm": "target", "npz": "y"}
 """The target of formats that have one of their own."""
+
+NUMBERS = frozenset({"integer", "decimal"})
+FOLDER = "{} is a folder; name a file in it."
 
 SAVED_BY_SCIPY = ("data", "indices", "indptr", "shape", "format", "_is_array")
 
@@ -67,6 +74,14 @@ class Table:
         beyond = self.more_zeros and name.startswith("f") and name[1:].isdecimal()
         return name in self.frame.columns or name in self.matrix_names or beyond
 
+    def where(self, test: Callable[[Any], Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows and columns of the entries that the matrix stores and that pass a test, in order."""
+        if self.matrix is None:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        places = np.flatnonzero(test(self.matrix.data))
+        columns = np.searchsorted(self.matrix.indptr, places, side="right") - 1
+        return self.matrix.indices[places], columns
+
     def without(self, names: Collection[str]) -> Table:
         kept = [j for j, name in enumerate(self.matrix_names) if name not in names]
         return Table(
@@ -92,7 +107,9 @@ def format_of(path: Path) -> str:
     for kind, suffixes in SUFFIXES.items():
         if name.endswith(suffixes):
             return kind
-    raise ValueError(
+    if path.is_dir():
+        raise IsADirectoryError(FOLDER.format(path))
+    raise UsageError(
         f"{path}: the ending of the name does not say what it is; name one with --format: "
         f"{', '.join(SUFFIXES)}."
     )
@@ -102,24 +119,33 @@ def read(
     path: Path,
     kind: str | None = None,
     separator: str | None = None,
+    decimal: str | None = None,
     words: Collection[str] = (),
 ) -> Table:
     """The table in a file.
 
     kind : the format, if the name of the file does not say it
     separator : of the columns of a text file; a comma for CSV
+    decimal : of the numbers of a text file; a point if not given
     words : columns of a text file whose entries are words, also if they look like numbers
     """
     pandas()
     kind = kind or format_of(path)
-    if separator is not None and kind not in SEPARATORS:
-        raise ValueError(f"--separator: a {kind} file has none.")
+    for option, value in (("--separator", separator), ("--decimal", decimal)):
+        if value is not None and kind not in SEPARATORS:
+            raise UsageError(f"{option}: is for text; a {kind} file has none.")
+    if path.is_dir() and kind != "parquet":
+        raise IsADirectoryError(FOLDER.format(path))
     try:
         if kind in SEPARATORS:
-            return Table(_text(path, separator or SEPARATORS[kind], words))
-        return READERS[kind](path)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is not UTF-8 text: {error.reason}.") from error
+            table = _text(path, separator or SEPARATORS[kind], decimal or ".", words)
+        else:
+            table = READERS[kind](path)
+        if not table.n_rows:
+            raise ValueError("it has no rows")
+        return table
+    except UnicodeError as error:
+        raise ValueError(_about_encoding(path)) from error
     except (*UNREADABLE, Warning) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not about the content
             raise
@@ -130,39 +156,83 @@ def read(
 # text
 
 
-def _text(path: Path, separator: str, words: Collection[str]) -> Any:
+def _text(path: Path, separator: str, decimal: str, words: Collection[str]) -> Table:
     names = _text_header(path, separator)
     with _opened(path) as stream, warnings.catch_warnings():
         warnings.simplefilter("error")  # rows longer than the header only warn
-        return pandas().read_csv(
-            stream,
-            sep=separator,
-            header=0,
-            names=names,
-            index_col=False,
-            dtype={name: str for name in names if name in words},
-            na_values=list(MISSING_WORDS),
-            skipinitialspace=True,
-            low_memory=False,
-            encoding="utf-8-sig",
-        )
+        try:
+            frame = pandas().read_csv(
+                stream,
+                sep=separator,
+                decimal=decimal,
+                header=0,
+                names=names,
+                index_col=False,
+                dtype={name: str for name in names if name in words},
+                na_values=list(MISSING_WORDS),
+                skipinitialspace=True,
+                low_memory=False,
+                encoding="utf-8-sig",
+            )
+        except pandas().errors.ParserWarning:
+            raise ValueError("its rows have more entries than its first line has names") from None
+    return Table(_as_meant(frame, NUMBERS | {"string"}, words))
 
 
 def _text_header(path: Path, separator: str) -> list[str]:
     with _opened(path, told=False) as stream:
-        first = pandas().read_csv(
-            stream,
-            sep=separator,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-        )
+        try:
+            first = pandas().read_csv(
+                stream,
+                sep=separator,
+                header=None,
+                nrows=1,
+                dtype=str,
+                keep_default_na=False,
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+            )
+        except pandas().errors.EmptyDataError:
+            raise ValueError("it is empty") from None
     names = [str(name).strip() for name in first.iloc[0]]
+    if any("\0" in name for name in names):
+        raise UnicodeError("it holds zeros")
     _check_names(names)
+    others = [c for c in OTHER_SEPARATORS if c != separator and c in names[0]]
+    if len(names) == 1 and others:
+        raise ValueError(
+            f"its first line is one name, '{shown(names[0])}'; say --separator "
+            + ("tab" if others[0] == "\t" else f"'{others[0]}'")
+        )
     return names
+
+
+def _about_encoding(path: Path) -> str:
+    """How to make UTF-8 of it, by a guess of what it is."""
+    with _opened(path, told=False) as stream:
+        start = stream.read(100)
+    guess = "UTF-16" if b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
+    return (
+        f"{path}: is not UTF-8 text; convert it, perhaps by `iconv -f {guess} -t UTF-8`, and read "
+        "the new file."
+    )
+
+
+def _as_meant(frame: Any, kinds: Collection[str], words: Collection[str] = ()) -> Any:
+    """Numbers where pandas leaves objects: booleans with gaps, decimals, very large integers.
+
+    kinds : what, in pandas' words, may be numbers
+    """
+    meant = {}
+    for name, column in frame.items():
+        if is_number(column) or name in words:
+            continue
+        kind = pandas().api.types.infer_dtype(column, skipna=True)
+        if kind == "boolean":
+            meant[name] = column.astype("boolean")
+        elif kind in kinds and not len(not_numbers(column[:1])) and not len(not_numbers(column)):
+            meant[name] = pandas().to_numeric(column).astype(np.float64)
+    return frame.assign(**meant) if meant else frame
 
 
 def _check_names(names: Collection[str]) -> None:
@@ -214,7 +284,7 @@ def _parquet(path: Path) -> Table:
     frame = pandas().read_parquet(path).reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
     _check_names(list(frame.columns))
-    return Table(frame)
+    return Table(_as_meant(frame, NUMBERS))
 
 
 def _arff(path: Path) -> Table:
@@ -241,13 +311,16 @@ def _libsvm(path: Path) -> Table:
 
 def _npz(path: Path) -> Table:
     """`X` (or the arrays of a sparse matrix as SciPy saves it), and columns of their own."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no archive of arrays as numpy.savez makes them")
     with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
+        arrays = {name: _array(file, name) for name in file.files}
     names = arrays.pop("feature_names", None)
     if "indptr" in arrays:
         X = sparse.load_npz(path)
         X.check_format(full_check=True)  # an index out of bounds would be followed
         X = X.tocsc()
+        X.sum_duplicates()
         arrays = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
     elif "X" in arrays:
         X = arrays.pop("X")
@@ -267,6 +340,17 @@ def _npz(path: Path) -> Table:
         return Table(own, X, tuple(names))
     frame = pandas().DataFrame(X, columns=names)
     return Table(pandas().concat([own, frame], axis=1))
+
+
+def _array(file: Any, name: str) -> Any:
+    try:
+        return file[name]
+    except ValueError as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{name!a} holds Python objects, which could do harm; save numbers or text"
+        ) from None
 
 
 READERS: dict[str, Callable[[Path], Table]] = {
