@@ -1,6 +1,7 @@
 """What the command line says of tables it cannot use: one line that says what to do."""
 
 import gzip
+import os
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ def test_a_wrong_name_gets_a_hint(table, capsys):
     assert fails(capsys, *arguments, "--exclude", "color") == (
         "--exclude: there is no column 'color'; did you mean 'colour'?"
     )
+    assert fails(capsys, *arguments, "--exclude", "A").endswith("did you mean 'a'?")
     assert fails(capsys, *arguments, "--weights", "zzz") == (
         "--weights: there is no column 'zzz'; there are 'a', 'b', 'c', 'colour', 'y'."
     )
@@ -43,6 +45,28 @@ def test_files_that_are_not_there_and_folders(tmp_path, capsys):
         message = f"{folder} is a folder; name a file in it."
         assert fails(capsys, "fit", folder, "--target", "y") == message
     assert fails(capsys, "report", tmp_path) == f"{tmp_path}: Is a directory."
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs /dev/null")
+def test_what_can_be_read_only_once_is_no_table(capsys):
+    assert fails(capsys, "fit", "/dev/null", "--format", "csv", "--target", "y") == (
+        "/dev/null: is a pipe or a device; write what it gives to a file first."
+    )
+
+
+def test_names_that_are_numbers_are_said(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_text("1,2,3\n2,3,5\n4,1,6\n5,2,8\n")
+    code, _, err = run(capsys, "fit", data, "--target", 3, "-s", 1)
+    assert code == 0
+    assert f"warning: the first line of {data} is taken for names, and all of them are num" in err
+
+
+def test_features_of_the_same_name(table, capsys):
+    arguments = table(lambda frame: frame.rename(columns={"a": "colour=red"}))
+    assert fails(capsys, *arguments) == (
+        "more than one feature is called 'colour=red'; rename a column."
+    )
 
 
 def test_more_than_there_is(table, capsys):
@@ -207,6 +231,8 @@ BROKEN = {
     "csv: a name twice": (b"a,a,y\n1,2,3\n", "more than one column is called 'a'"),
     "csv: no name": (b"a,,y\n1,2,3\n", "column 2 has no name in the first line"),
     "csv: nothing": (b"", "it is empty"),
+    "csv.zip: nothing": (b"PK\5\6" + bytes(18), "it is empty"),
+    "csv: gzip": (gzip.compress(b"a,y\n1,2\n"), "is not text; say what it is by the ending"),
     "csv: no rows": (b"a,y\n", "it has no rows"),
     "csv: semicolons": (b"a;y\n1;2\n", "say --separator ';'"),
     "csv: tabs": (b"a\ty\n1\t2\n", "say --separator tab"),

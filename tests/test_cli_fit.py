@@ -257,6 +257,14 @@ def test_the_size_can_be_chosen_by_folds_or_criterion(tmp_path, rng, capsys):
     assert text.count("chosen") == 1
 
 
+def test_criteria_that_are_infinite_are_no_numbers_in_json(tmp_path, rng, capsys):
+    """With as many features as rows there is no error left to compare."""
+    data = write("csv", tmp_path, rng.standard_normal((5, 6)), np.arange(5), list("abcdef"))
+    told = fitted(capsys, data, "--target", "y", "-s", 4, "--criterion", "bic")["fit"]
+    assert told["choice"]["bic"][3] is None
+    assert told["sparsity"] < 4
+
+
 def test_method_effort_and_seed_reach_the_search(tmp_path, rng, capsys):
     X, y = numbers(rng)
     data = write("csv", tmp_path, X, y, list("abcdef"))

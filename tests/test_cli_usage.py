@@ -56,7 +56,8 @@ def test_paths_have_the_same_rules(capsys):
 
 def test_what_must_be_said(capsys):
     assert fails(capsys, "fit", NOWHERE, code=2) == "--target: say which column is to be predicted."
-    assert "the following arguments are required: DATA" in fails(capsys, "fit", code=2)
+    message = fails(capsys, "fit", "--forced", "a", NOWHERE, "--target", "y", code=2)
+    assert "required: DATA; DATA stands before options that take several columns" in message
     assert fails(capsys, "fit", "data.xyz", "--target", "y", code=2) == (
         "data.xyz: the ending of the name does not say what it is; name one with --format: "
         "csv, tsv, parquet, libsvm, npz, arff."

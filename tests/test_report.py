@@ -300,6 +300,6 @@ def test_command_tells_what_is_wrong_with_a_file(content, message, tmp_path, cap
 def test_command_does_not_overwrite_the_results(found, tmp_path, capsys):
     results = tmp_path / "results.html"
     results.write_text(json.dumps(found), encoding="utf-8")
-    assert main(["report", str(results)]) == 1
-    assert "name another with -o" in capsys.readouterr().err
+    assert main(["report", str(results)]) == 2
+    assert "is the file that is read; name another one" in capsys.readouterr().err
     assert json.loads(results.read_text(encoding="utf-8")) == found

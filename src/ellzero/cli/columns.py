@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.cli.console import counted, shown
+from ellzero.cli.console import counted, listed, shown
 from ellzero.datasets.formats import pandas
 
 FEW_WORDS = 20
@@ -17,6 +20,9 @@ FEW_WORDS = 20
 LARGEST = 1e100
 """Squares and weighted sums of larger numbers may overflow."""
 
+NUMBERS = frozenset({"integer", "decimal"})
+"""What pandas calls objects that are numbers."""
+
 WHOLE = r"([-+]?\d+)\.0*"
 DECIMAL_COMMA = r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?"
 DATE = (
@@ -24,6 +30,14 @@ DATE = (
     r"(?:[T ].*)?"  # the time of day
     r"|-?\d+ days .*"  # pandas' way to write a span of time
 )
+
+
+def check_names(names: Collection[str]) -> None:
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(f"more than one column is called {listed(twice)}")
+    if "" in names:
+        raise ValueError(f"column {list(names).index('') + 1} has no name in the first line")
 
 
 def is_number(column: Any) -> bool:
@@ -54,6 +68,12 @@ def not_numbers(words: Any) -> Any:
     return words[words.notna() & pandas().to_numeric(words, errors="coerce").isna()]
 
 
+def closest(name: str, known: list[str]) -> str | None:
+    """The name that was probably meant."""
+    same = [other for other in known if other.strip().casefold() == name.strip().casefold()]
+    return next(iter(same or difflib.get_close_matches(name[:100], known[:10_000], n=1)), None)
+
+
 def fault(column: Any, few: int = FEW_WORDS) -> str | None:
     """Why these words should not be taken for categories; None if nothing is odd.
 
@@ -79,3 +99,20 @@ def fault(column: Any, few: int = FEW_WORDS) -> str | None:
             f"has {len(levels)} different words in {counted(len(words), 'row')}, as if to name them"
         )
     return None
+
+
+def as_meant(frame: Any, kinds: Collection[str], words: Collection[str] = ()) -> Any:
+    """Numbers where pandas leaves objects: booleans with gaps, decimals, very large integers.
+
+    kinds : what, in pandas' words, may be numbers
+    """
+    meant = {}
+    for name, column in frame.items():
+        if is_number(column) or name in words:
+            continue
+        kind = pandas().api.types.infer_dtype(column, skipna=True)
+        if kind == "boolean":
+            meant[name] = column.astype("boolean")
+        elif kind in kinds and not len(not_numbers(column[:1])) and not len(not_numbers(column)):
+            meant[name] = pandas().to_numeric(column).astype(np.float64)
+    return frame.assign(**meant) if meant else frame

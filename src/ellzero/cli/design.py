@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.cli.columns import LARGEST, as_numbers, as_words, fault, is_number, n_too_large
+from ellzero.cli.columns import (
+    LARGEST,
+    as_numbers,
+    as_words,
+    closest,
+    fault,
+    is_number,
+    n_too_large,
+)
 from ellzero.cli.console import counted, listed, shown
 from ellzero.cli.missing import Fills, complete
 from ellzero.cli.table import Table
@@ -108,6 +116,9 @@ def design_of(
     features, own, fills, n_imputed = complete(features, own, missing)
 
     X, terms = _matrix(features, fills)
+    twice = [label for label, n in Counter(term.label for term in terms).items() if n > 1]
+    if twice:
+        raise ValueError(f"more than one feature is called {listed(twice)}; rename a column.")
     return Design(
         X=X,
         terms=terms,
@@ -127,8 +138,8 @@ def _check_names(table: Table, names: Collection[str], option: str) -> None:
 
 
 def _hint(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name[:100], known[:10_000], n=1)
-    return f"did you mean '{shown(close[0])}'?" if close else f"there are {listed(known)}."
+    close = closest(name, known)
+    return f"there are {listed(known)}." if close is None else f"did you mean '{shown(close)}'?"
 
 
 # kinds

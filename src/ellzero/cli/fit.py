@@ -149,16 +149,17 @@ def how(fitted: Any, design: Design, proof: Certificate | None) -> dict[str, Any
         told["certificate"] = _finite(proof.summary())
     if hasattr(fitted, "cv_results_"):
         results = {key: np.asarray(v).tolist() for key, v in fitted.cv_results_.items()}
-        told["choice"] = {"criterion": fitted.criterion, **results}
+        told["choice"] = {"criterion": fitted.criterion, **_finite(results)}
     return told
 
 
-def _finite(summary: dict[str, Any]) -> dict[str, Any]:
-    """Without infinite numbers, which JSON has not."""
-    return {
-        key: None if isinstance(value, float) and not np.isfinite(value) else value
-        for key, value in summary.items()
-    }
+def _finite(told: Any) -> Any:
+    """Without infinite numbers, which JSON has not: BIC of a model without errors is -inf."""
+    if isinstance(told, dict):
+        return {key: _finite(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [_finite(value) for value in told]
+    return None if isinstance(told, float) and not np.isfinite(told) else told
 
 
 def in_words(fitted: Any, design: Design, proof: Certificate | None) -> str:

@@ -26,7 +26,8 @@ class Parser(argparse.ArgumentParser):
     """Leaves what is wrong with the command line to `main`, as all other errors are."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        first = "; DATA stands before options that take several columns" * message.endswith("DATA")
+        raise UsageError(f"{message}{first} (see {self.prog} --help)")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.cli.columns import as_numbers, as_words, is_number, not_numbers
+from ellzero.cli.columns import as_numbers, as_words, closest, is_number, not_numbers
 from ellzero.cli.console import counted, listed, shown
 from ellzero.cli.design import Column, Design, Term
 from ellzero.cli.table import Table
@@ -70,7 +70,9 @@ def _entries(table: Table, column: Column, faults: list[str]) -> Any:
     """The numbers or words of a column; what does not fit is added to the faults."""
     name = shown(column.name)
     if not table.has(column.name):
-        faults.append(f"there is no column '{name}'")
+        close = closest(column.name, table.columns)
+        hint = "" if close is None else f" (did you mean '{shown(close)}'?)"
+        faults.append(f"there is no column '{name}'{hint}")
         return None
     given = table.column(column.name)
     if column.levels is None and not is_number(given):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import sys
-import warnings
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.cli.columns import is_number, not_numbers
-from ellzero.cli.console import UsageError, counted, listed, shown
-from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas, unpacked
-from ellzero.datasets.progress import progress
+from ellzero.cli.columns import NUMBERS, as_meant, check_names
+from ellzero.cli.console import UsageError, counted
+from ellzero.cli.text import MISSING_WORDS, about_encoding, opened, text_frame
+from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas
 
 SUFFIXES = {
     "csv": (".csv",),
@@ -31,17 +26,12 @@ SUFFIXES = {
     "arff": (".arff",),
 }
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-OTHER_SEPARATORS = ";\t|,"
 MATRIX_TARGETS = {"libsvm": "target", "npz": "y"}
 """The target of formats that have one of their own."""
 
-NUMBERS = frozenset({"integer", "decimal"})
 FOLDER = "{} is a folder; name a file in it."
 
 SAVED_BY_SCIPY = ("data", "indices", "indptr", "shape", "format", "_is_array")
-
-MISSING_WORDS = ("?",)
-"""Besides those that pandas knows: nothing, NA, N/A, NaN, null, None and their like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +126,19 @@ def read(
             raise UsageError(f"{option}: is for text; a {kind} file has none.")
     if path.is_dir() and kind != "parquet":
         raise IsADirectoryError(FOLDER.format(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: is a pipe or a device; write what it gives to a file first.")
     try:
         if kind in SEPARATORS:
-            table = _text(path, separator or SEPARATORS[kind], decimal or ".", words)
+            frame = text_frame(path, separator or SEPARATORS[kind], decimal or ".", words)
+            table = Table(frame)
         else:
             table = READERS[kind](path)
         if not table.n_rows:
             raise ValueError("it has no rows")
         return table
     except UnicodeError as error:
-        raise ValueError(_about_encoding(path)) from error
+        raise ValueError(about_encoding(path)) from error
     except (*UNREADABLE, Warning) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not about the content
             raise
@@ -153,142 +146,18 @@ def read(
         raise ValueError(f"{path}: cannot be read as {kind}: {reason}") from error
 
 
-# text
-
-
-def _text(path: Path, separator: str, decimal: str, words: Collection[str]) -> Table:
-    names = _text_header(path, separator)
-    with _opened(path) as stream, warnings.catch_warnings():
-        warnings.simplefilter("error")  # rows longer than the header only warn
-        try:
-            frame = pandas().read_csv(
-                stream,
-                sep=separator,
-                decimal=decimal,
-                header=0,
-                names=names,
-                index_col=False,
-                dtype={name: str for name in names if name in words},
-                na_values=list(MISSING_WORDS),
-                skipinitialspace=True,
-                low_memory=False,
-                encoding="utf-8-sig",
-            )
-        except pandas().errors.ParserWarning:
-            raise ValueError("its rows have more entries than its first line has names") from None
-    return Table(_as_meant(frame, NUMBERS | {"string"}, words))
-
-
-def _text_header(path: Path, separator: str) -> list[str]:
-    with _opened(path, told=False) as stream:
-        try:
-            first = pandas().read_csv(
-                stream,
-                sep=separator,
-                header=None,
-                nrows=1,
-                dtype=str,
-                keep_default_na=False,
-                skipinitialspace=True,
-                encoding="utf-8-sig",
-            )
-        except pandas().errors.EmptyDataError:
-            raise ValueError("it is empty") from None
-    names = [str(name).strip() for name in first.iloc[0]]
-    if any("\0" in name for name in names):
-        raise UnicodeError("it holds zeros")
-    _check_names(names)
-    others = [c for c in OTHER_SEPARATORS if c != separator and c in names[0]]
-    if len(names) == 1 and others:
-        raise ValueError(
-            f"its first line is one name, '{shown(names[0])}'; say --separator "
-            + ("tab" if others[0] == "\t" else f"'{others[0]}'")
-        )
-    return names
-
-
-def _about_encoding(path: Path) -> str:
-    """How to make UTF-8 of it, by a guess of what it is."""
-    with _opened(path, told=False) as stream:
-        start = stream.read(100)
-    guess = "UTF-16" if b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff") else "LATIN1"
-    return (
-        f"{path}: is not UTF-8 text; convert it, perhaps by `iconv -f {guess} -t UTF-8`, and read "
-        "the new file."
-    )
-
-
-def _as_meant(frame: Any, kinds: Collection[str], words: Collection[str] = ()) -> Any:
-    """Numbers where pandas leaves objects: booleans with gaps, decimals, very large integers.
-
-    kinds : what, in pandas' words, may be numbers
-    """
-    meant = {}
-    for name, column in frame.items():
-        if is_number(column) or name in words:
-            continue
-        kind = pandas().api.types.infer_dtype(column, skipna=True)
-        if kind == "boolean":
-            meant[name] = column.astype("boolean")
-        elif kind in kinds and not len(not_numbers(column[:1])) and not len(not_numbers(column)):
-            meant[name] = pandas().to_numeric(column).astype(np.float64)
-    return frame.assign(**meant) if meant else frame
-
-
-def _check_names(names: Collection[str]) -> None:
-    twice = [name for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise ValueError(f"more than one column is called {listed(twice)}")
-    if "" in names:
-        raise ValueError(f"column {list(names).index('') + 1} has no name in the first line")
-
-
-@contextmanager
-def _opened(path: Path, told: bool = True) -> Iterator[IO[bytes]]:
-    """The unpacked content; a bar shows how far it is read, if somebody is looking."""
-    with path.open("rb") as file:
-        if not told or sys.stderr is None or not sys.stderr.isatty():
-            yield from _content(file, path)
-            return
-        with progress(f"reading {path.name!a}", path.stat().st_size) as advance:
-            yield from _content(io.BufferedReader(_Told(file, advance)), path)
-
-
-def _content(file: Any, path: Path) -> Iterator[IO[bytes]]:
-    inside = unpacked(file, path.name.lower())
-    _, stream = next(inside)
-    yield stream
-    for name, _ in inside:
-        raise ValueError(f"there is more than one file in it, such as {name!a}")
-
-
-class _Told(io.RawIOBase):
-    """A file that tells how many bytes were read."""
-
-    def __init__(self, file: IO[bytes], advance: Callable[[int], None]):
-        self._file, self._advance = file, advance
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n = self._file.readinto(buffer)  # type: ignore[attr-defined]
-        self._advance(n)
-        return n
-
-
-# other formats
+# formats
 
 
 def _parquet(path: Path) -> Table:
     frame = pandas().read_parquet(path).reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
-    _check_names(list(frame.columns))
-    return Table(_as_meant(frame, NUMBERS))
+    check_names(list(frame.columns))
+    return Table(as_meant(frame, NUMBERS))
 
 
 def _arff(path: Path) -> Table:
-    with _opened(path) as stream:
+    with opened(path) as stream:
         frame = arff_frame(stream)
     text = frame.select_dtypes(exclude="number").columns
     missing = frame[text].isin(MISSING_WORDS)
@@ -300,7 +169,7 @@ def _libsvm(path: Path) -> Table:
     """Feature j of the file is called fj, whether the file counts from 0 or from 1."""
     from sklearn.datasets import load_svmlight_file
 
-    with _opened(path) as stream:
+    with opened(path) as stream:
         X, y = load_svmlight_file(stream, zero_based=True)
     X = X.tocsc()
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
@@ -334,7 +203,7 @@ def _npz(path: Path) -> Table:
     for name, array in arrays.items():
         if array.shape != X.shape[:1]:
             raise ValueError(f"{name!a} must have one entry for each of the {X.shape[0]} rows of X")
-    _check_names([*arrays, *names])
+    check_names([*arrays, *names])
     own = pandas().DataFrame(arrays, index=range(X.shape[0]))
     if sparse.issparse(X):
         return Table(own, X, tuple(names))
