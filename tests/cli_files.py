@@ -66,10 +66,10 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def fails(capsys, *arguments):
+def fails(capsys, *arguments, code=1):
     """The one line that a failing command writes."""
-    code, out, err = run(capsys, *arguments)
-    assert code == 1
+    given, out, err = run(capsys, *arguments)
+    assert given == code, err
     assert out == ""
     lines = err.splitlines()
     assert lines[-1].startswith("ellzero: error: ")

@@ -254,6 +254,9 @@ def test_hostile_names_cannot_leave_their_element():
         ({"version": 99}, "expected version 1 of the results, got 99"),
         ({"models": []}, "one model for every size"),
         ({"title": float("nan")}, "cannot be written as JSON"),
+        ({"losses": 3}, "damaged; a part has a wrong type"),
+        ({"models": 3}, "damaged; a part has a wrong type"),
+        ({"losses": {"auto": [1.0], "omp": [1.0]}}, "one model for every size"),
         ({"features": {}}, "damaged; a model lacks '2'"),
         ({"models": [{}] * 5}, "damaged; a model lacks 's'"),
     ],
@@ -277,8 +280,8 @@ def test_command(found, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"not json", "expected JSON as `ellzero path` saves it"),
-        (b"\xff\xfe", "expected JSON"),
+        (b"not json", "is no file of `ellzero path --out`: it is no JSON"),
+        (b"\xff\xfe", "it is not UTF-8 text"),
         (b"{}", "expected the results of a study"),
         (None, "No such file"),
     ],
@@ -297,6 +300,6 @@ def test_command_tells_what_is_wrong_with_a_file(content, message, tmp_path, cap
 def test_command_does_not_overwrite_the_results(found, tmp_path, capsys):
     results = tmp_path / "results.html"
     results.write_text(json.dumps(found), encoding="utf-8")
-    assert main(["report", str(results)]) == 1
-    assert "name another with -o" in capsys.readouterr().err
+    assert main(["report", str(results)]) == 2
+    assert "is the file that is read; name another one" in capsys.readouterr().err
     assert json.loads(results.read_text(encoding="utf-8")) == found

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ellzero.cli.console import note, shown
-from ellzero.cli.design import MISSING, Design, design_of
+from ellzero.cli.console import UsageError, counted, note, shown
+from ellzero.cli.design import Design, design_of
+from ellzero.cli.missing import MISSING
 from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, format_of, read
 from ellzero.cli.target import TASKS
 from ellzero.files import check_writable
@@ -20,6 +24,48 @@ FOLDS = 5
 PROOF_SECONDS = 60
 
 
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """What argparse makes of a whole number."""
+
+    def parsed(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least or (most is not None and value > most):
+            above = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {above}, got '{text}'")
+        return value
+
+    return parsed
+
+
+def number(zero: bool = False) -> Callable[[str], float]:
+    """What argparse makes of a finite number above zero, or of zero, too."""
+
+    def parsed(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf") or (value == 0 and not zero):
+            kind = "of at least 0" if zero else "above 0"
+            raise argparse.ArgumentTypeError(f"expected a finite number {kind}, got '{text}'")
+        return value
+
+    return parsed
+
+
+def separator(text: str) -> str:
+    """What argparse makes of a character between columns."""
+    character = "\t" if text in ("tab", "\\t") else text
+    if character != "\t" and (
+        len(text) != 1 or text.isalnum() or text == '"' or not " " <= text <= "~"
+    ):
+        raise argparse.ArgumentTypeError(f"expected one character such as ; or tab, got '{text}'")
+    return character
+
+
 def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
@@ -28,7 +74,10 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
         help="a table: CSV or TSV with a header, Parquet, LIBSVM, ARFF or npz; also as .gz",
     )
     parser.add_argument("--format", choices=tuple(SUFFIXES), help="if the name does not say it")
-    parser.add_argument("--separator", metavar="C", help="between the columns of a CSV file")
+    parser.add_argument(
+        "--separator", type=separator, metavar="C", help="between the columns of a CSV file, or tab"
+    )
+    parser.add_argument("--decimal", choices=(".", ","), help="in the numbers of a CSV file (.)")
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +105,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def add_folds(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
-        "--cv", nargs="?", type=int, const=FOLDS, metavar="K", help=f"{purpose} (default {FOLDS})"
+        "--cv",
+        nargs="?",
+        type=whole(2),
+        const=FOLDS,
+        metavar="K",
+        help=f"{purpose} (default {FOLDS})",
     )
 
 
@@ -64,7 +118,7 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--certify",
         nargs="?",
-        type=float,
+        type=number(),
         const=PROOF_SECONDS,
         metavar="SECONDS",
         help="prove how far the models can be from the best of their size, for up to so long "
@@ -72,45 +126,36 @@ def add_certify(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check_folds(folds: int | None) -> None:
-    if folds is not None and folds < 2:
-        raise ValueError(f"--cv: expected at least 2 folds, got {folds}.")
-
-
 def check_output(out: Path | None, *inputs: Path) -> None:
     """A file that can be written, and is not one of those that are read."""
     if out is None:
         return
     if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
-        raise ValueError(f"--out: {out} is the file that is read; name another one.")
+        raise UsageError(f"--out: {out} is the file that is read; name another one.")
     check_writable(out)
-
-
-def _check_seconds(seconds: float | None) -> None:
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise ValueError(f"--certify: expected a positive number of seconds, got {seconds}.")
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort",
-        type=float,
+        type=number(),
         metavar="E",
         help="time for quality; of the method auto (1)",
     )
-    parser.add_argument("--alpha", type=float, metavar="A", help="the ridge penalty")
-    parser.add_argument("--seed", type=int, default=0, help="of random numbers (default 0)")
+    parser.add_argument("--alpha", type=number(zero=True), metavar="A", help="the ridge penalty")
+    parser.add_argument(
+        "--seed", type=whole(0, 2**32 - 1), default=0, help="of random numbers (default 0)"
+    )
 
 
 def read_design(args: argparse.Namespace) -> Design:
     """DATA as the options want it, once these make sense; the task that was guessed is said."""
-    check_output(args.out, args.data)
-    _check_folds(args.cv)
-    _check_seconds(args.certify)
     target = args.target or MATRIX_TARGETS.get(args.format or format_of(args.data))
     if target is None:
-        raise ValueError("--target: say which column is to be predicted.")
-    table = read(args.data, args.format, args.separator, words=args.categorical)
+        raise UsageError("--target: say which column is to be predicted.")
+    _check_roles(args, target)
+    check_output(args.out, args.data)
+    table = read(args.data, args.format, args.separator, args.decimal, words=args.categorical)
     design = design_of(
         table,
         target,
@@ -130,12 +175,46 @@ def read_design(args: argparse.Namespace) -> Design:
     return design
 
 
+def _check_roles(args: argparse.Namespace, target: str) -> None:
+    """A column is the target, has the weights, is excluded, or is a feature: one of them."""
+    weights = [] if args.weights is None else [args.weights]
+    taken = {target: "the target"}
+    for option, names, role in (
+        ("--weights", weights, "that of the weights"),
+        ("--exclude", args.exclude, "excluded"),
+        ("--forced", args.forced, None),
+        ("--categorical", args.categorical, None),
+    ):
+        for name in names:
+            if taken.get(name, role) != role:
+                hint = "; say --task classification" * (
+                    option == "--categorical" and name == target
+                )
+                raise UsageError(f"{option}: column '{shown(name)}' is {taken[name]}{hint}.")
+        taken |= dict.fromkeys(names, role) if role else {}
+
+
 def check_effort(effort: float | None, method: str) -> None:
     if effort is not None and method != "auto":
-        raise ValueError(f"--effort: is for the method auto; {method} has none.")
+        raise UsageError(f"--effort: is for the method auto; {method} has none.")
 
 
-def folds_of(n_folds: int, task: str, seed: int) -> Any:
+def folds_of(n_folds: int, design: Design, seed: int) -> Any:
     """Shuffled, for files are often sorted; every class in its proportion."""
-    splitter = StratifiedKFold if task == "classification" else KFold
-    return splitter(n_folds, shuffle=True, random_state=seed)
+    y, is_class = design.target.values, design.target.task == "classification"
+    classes, counts = np.unique(y, return_counts=True)
+    if n_folds > (counts.max() if is_class else len(y)):
+        most = f"{counts.max()} rows of the largest class" if is_class else f"{len(y)} rows"
+        raise ValueError(f"--cv: {n_folds} folds are more than the {most}.")
+    few = int(counts.argmin())
+    if is_class and counts[few] < n_folds:
+        name, n = shown(classes[few]), counted(int(counts[few]), "row")
+        if len(classes) == 2 and counts[few] == 1:
+            raise ValueError(
+                f"--cv: class '{name}' has only 1 row; folds need one to fit and test."
+            )
+        note(f"class '{name}' has only {n}, so not all of the {n_folds} folds have one", "warning")
+    splitter = StratifiedKFold if is_class else KFold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn, about such classes
+        return list(splitter(n_folds, shuffle=True, random_state=seed).split(y, y))

@@ -21,6 +21,10 @@ RIGHT_TO_LEFT = {"R", "AL"}
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 
 
+class UsageError(ValueError):
+    """The command line is wrong, whatever the files hold."""
+
+
 def escaped(text: str, allowed: str = "") -> str:
     """The text without anything a terminal would obey: control characters are spelt out.
 

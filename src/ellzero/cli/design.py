@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ellzero.cli.columns import (
+    LARGEST,
+    as_numbers,
+    as_words,
+    closest,
+    fault,
+    is_number,
+    n_too_large,
+)
 from ellzero.cli.console import counted, listed, shown
+from ellzero.cli.missing import Fills, complete
 from ellzero.cli.table import Table
 from ellzero.cli.target import Target, target_of
 from ellzero.datasets.formats import pandas
@@ -19,9 +29,6 @@ from ellzero.datasets.preprocessing import Preprocessing
 
 WIDE, MANY = 500, 50_000_000
 """With more 0/1 columns, or more entries in them, the matrix is sparse."""
-
-FEW_WORDS = 20
-MISSING = ("error", "drop", "impute")
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,11 @@ class Design:
     n_imputed: int
 
     @property
+    def n_free(self) -> int:
+        """How many features there are to choose from."""
+        return len(self.terms) - len(self.forced)
+
+    @property
     def rows(self) -> str:
         """The rows used, in words."""
         words = counted(self.X.shape[0], "row")
@@ -95,12 +107,18 @@ def design_of(
     if set(categorical) & set(features.matrix_names):
         raise ValueError("--categorical: the columns of a sparse matrix can only be numbers.")
     frame = {name: _feature(column, name in categorical) for name, column in features.frame.items()}
+    _, infinite = features.where(lambda entries: np.abs(entries) > LARGEST)
+    for j in infinite[:1]:
+        _refuse_large(features.matrix_names[j], int((infinite == j).sum()))
     index = range(table.n_rows)
     features = Table(pandas().DataFrame(frame, index=index), features.matrix, features.matrix_names)
     own = pandas().DataFrame({name: table.column(name) for name in others})
-    features, own, fills, n_imputed = _complete(features, own, missing)
+    features, own, fills, n_imputed = complete(features, own, missing)
 
     X, terms = _matrix(features, fills)
+    twice = [label for label, n in Counter(term.label for term in terms).items() if n > 1]
+    if twice:
+        raise ValueError(f"more than one feature is called {listed(twice)}; rename a column.")
     return Design(
         X=X,
         terms=terms,
@@ -120,102 +138,38 @@ def _check_names(table: Table, names: Collection[str], option: str) -> None:
 
 
 def _hint(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name[:100], known[:10_000], n=1)
-    return f"did you mean '{shown(close[0])}'?" if close else f"there are {listed(known)}."
+    close = closest(name, known)
+    return f"there are {listed(known)}." if close is None else f"did you mean '{shown(close)}'?"
 
 
 # kinds
 
 
-def is_number(column: Any) -> bool:
-    return pandas().api.types.is_numeric_dtype(column) and column.dtype.kind != "c"
-
-
-def as_words(column: Any) -> Any:
-    """Entries as text, whole numbers without a decimal point; missing ones stay missing."""
-    if is_number(column) and column.dtype.kind == "f" and (column.dropna() % 1 == 0).all():
-        column = column.astype("Int64")
-    return column.astype(object).where(column.notna(), None).map(str, na_action="ignore")
-
-
 def _feature(column: Any, is_categorical: bool) -> Any:
     """Floats or words, or an error that says what to do with the column."""
-    name = shown(column.name)
-    if is_categorical:
-        return as_words(column).astype("category")
-    if is_number(column):
-        numbers = column.to_numpy(np.float64, na_value=np.nan)
-        if np.isinf(numbers).any():
-            n = counted(int(np.isinf(numbers).sum()), "infinite value")
-            raise ValueError(f"column '{name}' has {n}; correct or --exclude it.")
-        return pandas().Series(numbers, name=column.name)
-    if column.dtype.kind in "mMc":
+    if is_number(column) and not is_categorical:
+        numbers = pandas().Series(as_numbers(column), name=column.name)
+        _refuse_large(column.name, n_too_large(numbers))
+        return numbers
+    odd = None if is_categorical else fault(column)
+    if odd is not None:
         raise ValueError(
-            f"column '{name}' holds {column.dtype}; make numbers of it, or --exclude it."
+            f"column '{shown(column.name)}' {odd}; --exclude it, or say --categorical if they are "
+            "categories."
         )
-    words = as_words(column)
-    _check_words(words, name)
-    return words.astype("category")
+    return as_words(column).astype("category")
 
 
-def _check_words(words: Any, name: str) -> None:
-    given = words.dropna()
-    levels = given.unique()
-    odd = given[pandas().to_numeric(given, errors="coerce").isna()]
-    if 0 < len(odd) < len(given) / 2:
-        raise ValueError(
-            f"column '{name}' holds numbers, and {counted(len(odd), 'other word')} such as "
-            f"'{shown(odd.iloc[0])}' in row {odd.index[0] + 1}; correct them, or say "
-            f"--categorical or --exclude."
-        )
-    if len(levels) > FEW_WORDS and len(levels) > len(given) / 2:
-        raise ValueError(
-            f"column '{name}' has {len(levels)} different words in {counted(len(given), 'row')}: "
-            "it seems to name the rows; --exclude it, or say --categorical if you mean it."
-        )
-
-
-# missing values
-
-
-def _complete(
-    features: Table, own: Any, missing: str
-) -> tuple[Table, Any, dict[str, float | str], int]:
-    """Features and own columns without gaps, what fills them, and how many were filled."""
-    counts = {name: int(n) for name, n in features.frame.isna().sum().items() if n}
-    own_counts = {name: int(n) for name, n in own.isna().sum().items() if n}
-    if missing == "error" and (counts or own_counts):
-        found = [f"'{shown(name)}' {n}" for name, n in {**own_counts, **counts}.items()]
-        more = f" and {len(found) - 8} more columns" if len(found) > 8 else ""
-        raise ValueError(
-            f"values are missing: {', '.join(found[:8])}{more}; choose --missing drop (those "
-            "rows) or --missing impute (medians and the most frequent words)."
-        )
-    fills: dict[str, float | str] = {}
-    keep = own.notna().all(axis=1).to_numpy()
-    if missing == "drop":
-        keep = keep & features.frame.notna().all(axis=1).to_numpy()
-    features, own = features.rows(keep), own[keep].reset_index(drop=True)
-    if not len(own):
-        raise ValueError("no row is left once those with missing values are dropped.")
-    if missing == "impute":
-        fills = {name: _fill(column) for name, column in features.frame.items()}
-        n_imputed = int(features.frame.isna().to_numpy().sum())
-        filled = features.frame.fillna(fills) if n_imputed else features.frame
-        return Table(filled, features.matrix, features.matrix_names), own, fills, n_imputed
-    return features, own, fills, 0
-
-
-def _fill(column: Any) -> float | str:
-    if column.isna().all():
-        raise ValueError(f"column '{shown(column.name)}' is empty; --exclude it.")
-    return float(column.median()) if is_number(column) else str(column.mode()[0])
+def _refuse_large(name: str, n: int) -> None:
+    if n:
+        values = counted(n, "infinite or very large value")
+        raise ValueError(f"column '{shown(name)}' has {values}; correct or --exclude it.")
 
 
 # the matrix
 
 
-def _matrix(features: Table, fills: dict[str, float | str]) -> tuple[Any, list[Term]]:
+def _matrix(features: Table, fills: Fills) -> tuple[Any, list[Term]]:
     X, terms = None, []
     if len(features.frame.columns):
         words = features.frame.select_dtypes("category")
@@ -232,7 +186,7 @@ def _matrix(features: Table, fills: dict[str, float | str]) -> tuple[Any, list[T
             X, terms = X[:, told], [terms[j] for j in told]
     if features.matrix is not None:
         X = features.matrix if X is None else sparse.hstack([X, features.matrix], format="csc")
-        terms += [Term(Column(name)) for name in features.matrix_names]
+        terms += [Term(Column(name, None, fills.get(name))) for name in features.matrix_names]
     return X, terms
 
 
@@ -243,22 +197,32 @@ def _mirrors(term: Term) -> bool:
 
 
 def _forced(forced: Collection[str], terms: list[Term]) -> list[int]:
-    """A column stands for all its levels."""
+    """A column stands for all its levels, and of two levels each stands for the other."""
     found: set[int] = set()
     for name in forced:
-        places = [j for j, term in enumerate(terms) if name in (term.column.name, term.label)]
+        places = [j for j, term in enumerate(terms) if name in (term.column.name, *_labels(term))]
         if not places:
             known = [term.label for term in terms]
             raise ValueError(f"--forced: there is no feature '{shown(name)}'; {_hint(name, known)}")
         found.update(places)
+    if len(found) == len(terms):
+        raise ValueError("--forced: all features are forced, so there is none to choose.")
     return sorted(found)
+
+
+def _labels(term: Term) -> list[str]:
+    """The names of a term: that of its mirror image, too."""
+    levels = term.column.levels
+    if levels is None or len(levels) != 2:
+        return [term.label]
+    return [Term(term.column, level).label for level in levels]
 
 
 def _weight(column: Any, name: str) -> NDArray[np.float64]:
     if not is_number(column):
         raise ValueError(f"--weights: column '{shown(name)}' does not hold numbers.")
     weight = column.to_numpy(np.float64)
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+    if n_too_large(weight) or (weight < 0).any() or not weight.any():
         raise ValueError(
             f"--weights: '{shown(name)}' must hold finite numbers of at least 0, not all 0."
         )

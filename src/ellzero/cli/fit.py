@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
 from ellzero.cli.arguments import (
@@ -20,11 +22,13 @@ from ellzero.cli.arguments import (
     check_effort,
     folds_of,
     read_design,
+    whole,
 )
-from ellzero.cli.console import document, note, searching, shown, write
+from ellzero.cli.console import counted, document, note, searching, shown, write
 from ellzero.cli.design import Design
 from ellzero.cli.model import model_of
 from ellzero.cli.model_file import to_json
+from ellzero.core import Status
 from ellzero.estimators import (
     SparseClassifier,
     SparseClassifierCV,
@@ -34,6 +38,11 @@ from ellzero.estimators import (
 from ellzero.estimators.criteria import CRITERIA
 from ellzero.estimators.cv import BY_FOLDS
 from ellzero.files import write_text
+
+ADVICE = {
+    Status.NO_MINIMISER: "say --alpha 1 or another ridge above 0",
+    Status.MAX_ITER: "try another --method",
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -46,7 +55,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-s",
         "--sparsity",
-        type=int,
+        type=whole(1),
         metavar="S",
         help="how many features; with --cv or --criterion the most (default: the square root of "
         "their number, or 10 to choose from)",
@@ -67,10 +76,19 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_effort(args.effort, args.method)
     design = read_design(args)
-    with searching("searching") as callback:
+    if args.sparsity is not None and args.sparsity > design.n_free:
+        raise ValueError(
+            f"--sparsity: cannot choose {args.sparsity} of {counted(design.n_free, 'feature')}."
+        )
+    with searching("searching") as callback, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in terms of options
         fitted = estimator(args, design, callback)
         fitted.fit(design.X, design.target.values, design.weight)
+    status = fitted.solution_.status
+    if status in ADVICE:
+        note(f"{status}; {ADVICE[status]}", "warning")
     proof = certificate(args, fitted, design)
     text = document(to_json(model_of(fitted, design), how(fitted, design, proof)))
     if args.out is not None:
@@ -90,7 +108,6 @@ def certificate(args: argparse.Namespace, fitted: Any, design: Design) -> Certif
 
 def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     """The estimator that the command line describes."""
-    check_effort(args.effort, args.method)
     effort = {} if args.effort is None else {"effort": args.effort}
     is_class = design.target.task == "classification"
     options = {
@@ -106,7 +123,7 @@ def estimator(args: argparse.Namespace, design: Design, callback: Any) -> Any:
     kind = SparseClassifierCV if is_class else SparseRegressorCV
     criterion = args.criterion or "cv"
     by_folds = args.cv is not None or criterion in BY_FOLDS
-    folds = folds_of(args.cv or FOLDS, design.target.task, args.seed) if by_folds else None
+    folds = folds_of(args.cv or FOLDS, design, args.seed) if by_folds else None
     return kind(args.sparsity, criterion=criterion, cv=folds, **options)
 
 
@@ -132,16 +149,17 @@ def how(fitted: Any, design: Design, proof: Certificate | None) -> dict[str, Any
         told["certificate"] = _finite(proof.summary())
     if hasattr(fitted, "cv_results_"):
         results = {key: np.asarray(v).tolist() for key, v in fitted.cv_results_.items()}
-        told["choice"] = {"criterion": fitted.criterion, **results}
+        told["choice"] = {"criterion": fitted.criterion, **_finite(results)}
     return told
 
 
-def _finite(summary: dict[str, Any]) -> dict[str, Any]:
-    """Without infinite numbers, which JSON has not."""
-    return {
-        key: None if isinstance(value, float) and not np.isfinite(value) else value
-        for key, value in summary.items()
-    }
+def _finite(told: Any) -> Any:
+    """Without infinite numbers, which JSON has not: BIC of a model without errors is -inf."""
+    if isinstance(told, dict):
+        return {key: _finite(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [_finite(value) for value in told]
+    return None if isinstance(told, float) and not np.isfinite(told) else told
 
 
 def in_words(fitted: Any, design: Design, proof: Certificate | None) -> str:
@@ -155,18 +173,19 @@ def in_words(fitted: Any, design: Design, proof: Certificate | None) -> str:
         classes=[shown(label) for label in report.classes],
         longest=len(names),
     )
-    proven = "" if proof is None else f"{proof}\n"
-    return f"{report!r}\n{proven}{_choice(fitted)}"
+    lines = [repr(report), f"loss: {design.target.loss}"]
+    lines += [] if proof is None else [str(proof)]
+    if hasattr(fitted, "cv_results_"):
+        lines.append(_choice(fitted, design.target.fold_error))
+    return "\n".join(lines)
 
 
-def _choice(fitted: Any) -> str:
-    if not hasattr(fitted, "cv_results_"):
-        return ""
+def _choice(fitted: Any, fold_error: str) -> str:
     results = fitted.cv_results_
     if fitted.criterion in CRITERIA:
         scores, kind = results[fitted.criterion], fitted.criterion.upper()
     else:
-        scores, kind = -results["mean_test_score"], "mean loss on the folds"
+        scores, kind = -results["mean_test_score"], f"{fold_error} on the folds"
     lines = [f"{'s':>4}  {kind}"]
     for s, score in zip(results["sparsity"], scores, strict=True):
         lines.append(f"{s:>4}  {score:.6g}{'  chosen' if s == fitted.sparsity_ else ''}")

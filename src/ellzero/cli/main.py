@@ -8,19 +8,31 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import ellzero
-from ellzero.cli.console import note, warnings_as_notes
+from ellzero.cli.console import UsageError, note, warnings_as_notes
 
 # Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
 COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "reproduce", "demo")
 
-FAILED, INTERRUPTED = 1, 130  # argparse itself leaves with 2 for a wrong command line
+OPTIONS = {"X": "DATA", "y": "--target", "sample_weight": "--weights", "cv": "--cv"}
+"""What the library calls by other names, where only the data can show that they are wrong."""
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """Leaves what is wrong with the command line to `main`, as all other errors are."""
+
+    def error(self, message: str) -> NoReturn:
+        first = "; DATA stands before options that take several columns" * message.endswith("DATA")
+        raise UsageError(f"{message}{first} (see {self.prog} --help)")
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(prog="ellzero", description=ellzero.__doc__)
+    top = Parser(prog="ellzero", description=ellzero.__doc__)
     top.add_argument("--version", action="version", version=f"ellzero {ellzero.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
@@ -28,21 +40,34 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def in_options(message: str) -> str:
+    """The library's errors name arguments of Python; here they are options."""
+    name, colon, rest = message.partition(": ")
+    return f"{OPTIONS.get(name, name)}{colon}{rest}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, 1 after an error, 130 after Ctrl-C."""
+    """Run one command and return its exit code; docs/command-line.md says what they mean."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × gets \xd7
             stream.reconfigure(errors="backslashreplace")
-    args = parser().parse_args(arguments)
     try:
+        args = parser().parse_args(arguments)
         with warnings_as_notes():
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except UsageError as error:
         note(str(error), "error")
+        return MISUSED
+    except OSError as error:
+        about_file = error.filename is not None and error.strerror is not None
+        note(f"{error.filename}: {error.strerror}." if about_file else str(error), "error")
+        return FAILED
+    except (ValueError, TypeError, ImportError) as error:
+        note(in_options(str(error)), "error")
         return FAILED
     except MemoryError:
         note("there is not enough memory for this.", "error")

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellzero.cli.columns import as_numbers, as_words, closest, is_number, not_numbers
 from ellzero.cli.console import counted, listed, shown
-from ellzero.cli.design import Column, Design, Term, as_words, is_number
+from ellzero.cli.design import Column, Design, Term
 from ellzero.cli.table import Table
+from ellzero.datasets.formats import pandas
 from ellzero.estimators import SparseClassifier, SparseRegressor
 
 
@@ -68,14 +70,20 @@ def _entries(table: Table, column: Column, faults: list[str]) -> Any:
     """The numbers or words of a column; what does not fit is added to the faults."""
     name = shown(column.name)
     if not table.has(column.name):
-        faults.append(f"there is no column '{name}'")
+        close = closest(column.name, table.columns)
+        hint = "" if close is None else f" (did you mean '{shown(close)}'?)"
+        faults.append(f"there is no column '{name}'{hint}")
         return None
     given = table.column(column.name)
-    if column.levels is None and not is_number(given) and given.notna().any():
-        example = shown(given[given.notna()].iloc[0])
-        faults.append(f"column '{name}' must hold numbers, not '{example}'")
-        return None
-    found = given.astype(np.float64) if column.levels is None else as_words(given)
+    if column.levels is None and not is_number(given):
+        given = as_words(given)
+        odd = not_numbers(given)
+        if len(odd):
+            where = f"'{shown(odd.iloc[0])}' in row {odd.index[0] + 1}"
+            faults.append(f"column '{name}' must hold numbers, not {where}")
+            return None
+        given = pandas().to_numeric(given)
+    found = pandas().Series(as_numbers(given)) if column.levels is None else as_words(given)
     missing = int(found.isna().sum())
     if missing and column.fill is None:
         faults.append(

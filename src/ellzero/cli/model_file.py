@@ -67,12 +67,14 @@ def load(path: Path) -> Model:
     if len(content) > LARGEST_FILE:
         raise ValueError(f"{path}: is no model: larger than {LARGEST_FILE >> 20} MB.")
     try:
-        return _model(_parsed(content))
+        return _model(parsed(content))
     except ValueError as error:
         raise ValueError(f"{path}: is no model: {error}") from error
 
 
-def _parsed(content: bytes) -> Any:
+def parsed(content: bytes) -> Any:
+    """JSON as others must take it, too; a ValueError says what is wrong with it."""
+
     def refuse(word: str) -> None:
         raise ValueError(f"it holds {word}.")
 
@@ -82,9 +84,18 @@ def _parsed(content: bytes) -> Any:
             raise ValueError("a key stands twice in one object.")
         return made
 
+    def whole(digits: str) -> float:
+        return int(digits) if len(digits) < 400 else float(digits)
+
     try:
-        text = content.decode("utf-8")
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=without_repetition)
+        return json.loads(
+            content.decode("utf-8"),
+            parse_int=whole,
+            parse_constant=refuse,
+            object_pairs_hook=without_repetition,
+        )
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON ({error}).") from None
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text.") from None
     except RecursionError:
@@ -93,11 +104,14 @@ def _parsed(content: bytes) -> Any:
 
 def _model(data: Any) -> Model:
     _require(isinstance(data, dict), "it must be a JSON object")
-    _require(data.get("schema") == SCHEMA, f"'schema' must be '{SCHEMA}'")
+    _require(
+        data.get("schema") == SCHEMA,
+        f"'schema' must be '{SCHEMA}', as in the files of `ellzero fit --out`",
+    )
     version = data.get("version")
     _require(
         _is_whole(version) and version == VERSION,
-        f"this ellzero reads version {VERSION} of the format, the file has {shown(version)}",
+        f"this ellzero reads version {VERSION} of the format, the file has {shown(repr(version))}",
     )
     task = data.get("task")
     _require(task in TASKS, f"'task' must be one of {list(TASKS)}")

@@ -16,6 +16,7 @@ from ellzero.cli.arguments import (
     check_effort,
     folds_of,
     read_design,
+    whole,
 )
 from ellzero.cli.console import document, note, searching, shown, write
 from ellzero.cli.design import Design
@@ -35,7 +36,7 @@ def add_parser(commands: Any) -> None:
     add_data_options(parser)
     parser.add_argument(
         "--max",
-        type=int,
+        type=whole(1),
         default=LARGEST,
         metavar="S",
         help=f"the largest size ({LARGEST})",
@@ -59,15 +60,16 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     check_effort(args.effort, args.methods[0])
     design = read_design(args)
-    sizes = range(1, _largest(args.max, design) + 1)
+    if args.max > design.n_free:
+        note(f"the sizes end at {design.n_free}, the number of features")
     with searching("searching") as callback:
         found = study(
             design.X,
             design.target.values,
-            sizes=sizes,
+            sizes=range(1, min(args.max, design.n_free) + 1),
             task=design.target.task,
             methods=args.methods,
-            cv=None if args.cv is None else folds_of(args.cv, design.target.task, args.seed),
+            cv=None if args.cv is None else folds_of(args.cv, design, args.seed),
             sample_weight=design.weight,
             forced=design.forced,
             alpha=args.alpha,
@@ -85,17 +87,6 @@ def run(args: argparse.Namespace) -> None:
     write(text if args.json else "\n".join(in_words(found, design)))
 
 
-def _largest(largest: int, design: Design) -> int:
-    if largest < 1:
-        raise ValueError(f"--max: expected at least 1, got {largest}.")
-    free = len(design.terms) - len(design.forced)
-    if not free:
-        raise ValueError("--forced: all features are forced, so there is none to select.")
-    if largest > free:
-        note(f"the sizes end at {free}, the number of features")
-    return min(largest, free)
-
-
 def in_words(found: dict[str, Any], design: Design) -> Iterator[str]:
     """The study for people."""
     forced = f" and {found['n_forced']} forced" if found["n_forced"] else ""
@@ -105,6 +96,8 @@ def in_words(found: dict[str, Any], design: Design) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row, moves in zip([head, *rows], ["came (+) and went (−)", *_moves(found)], strict=True):
         yield "  ".join([*map(str.rjust, row, widths), moves])
+    folds = "" if found["cv"] is None else f"; fold error: {design.target.fold_error}"
+    yield f"loss: {design.target.loss}{folds}"
     if found["cv"] is not None:
         best, careful = found["cv"]["best"], found["cv"]["one_standard_error"]
         yield (

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.out, args.data, args.model)
     model = load(args.model)
     words = [column.name for column in model.columns if column.levels is not None]
-    table = read(args.data, args.format, args.separator, words=words)
+    table = read(args.data, args.format, args.separator, args.decimal, words=words)
     predictions = predict(model, table)
     _say_what_is_not_used(model, table)
     if args.out is not None:
@@ -52,8 +52,6 @@ def run(args: argparse.Namespace) -> None:
 def predict(model: Model, table: Table) -> dict[str, Any]:
     """The predictions, and for classes their probabilities, as lists."""
     X, estimator = model.matrix(table), model.estimator()
-    if not table.n_rows:
-        raise ValueError("the data have no rows.")
     told = {"target": model.target, "predictions": estimator.predict(X).tolist()}
     if model.task == "classification":
         told |= {"classes": model.classes, "probabilities": estimator.predict_proba(X).tolist()}

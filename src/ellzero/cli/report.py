@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from ellzero.cli.arguments import check_output
+from ellzero.cli.model_file import parsed
 from ellzero.files import write_text
 from ellzero.report import render
 
@@ -22,7 +23,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("results", type=Path, metavar="RESULTS.json", help="a saved study")
     parser.add_argument(
         "-o",
-        "--output",
+        "--out",
         type=Path,
         metavar="PAGE.html",
         help="where to write the page; by default beside the results, with the ending .html",
@@ -31,20 +32,19 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    output = args.output or args.results.with_suffix(".html")
-    if output.resolve() == args.results.resolve():
-        raise ValueError(f"{output}: is the file of the results; name another with -o.")
+    output = args.out or args.results.with_suffix(".html")
+    check_output(output, args.results)
     study = _read(args.results)
     try:
         page = render(study)
     except ValueError as error:
-        raise ValueError(f"{args.results}: {error}") from error
+        raise ValueError(f"{args.results}: {str(error).removeprefix('study: ')}") from error
     write_text(output, page)
     sys.stdout.write(f"{output}\n")
 
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parsed(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path}: expected JSON as `ellzero path` saves it ({error}).") from error
+        raise ValueError(f"{path}: is no file of `ellzero path --out`: {error}") from error

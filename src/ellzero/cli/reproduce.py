@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ellzero.cli.arguments import whole
 from ellzero.datasets import NAMES
 from ellzero.experiments import FAST, FIGURES, FULL, reproduce
 
@@ -28,7 +29,7 @@ def add_parser(commands: Any) -> None:
     command.add_argument(
         "--out", type=Path, default=Path("reproduction"), help="folder (default: %(default)s)"
     )
-    command.add_argument("--jobs", type=_positive, default=2, help="processes (default: 2)")
+    command.add_argument("--jobs", type=whole(1), default=2, help="processes (default: 2)")
     command.add_argument("--data-home", help="data folder (default: ELLZERO_DATA, or the cache)")
     command.add_argument("--no-download", action="store_true", help="never ask the network")
     command.set_defaults(run=run)
@@ -48,10 +49,3 @@ def run(args: argparse.Namespace) -> None:
         sys.stdout.write(f"{file}\n")
     for name, reason in outcome.skipped.items():
         sys.stderr.write(f"ellzero: skipped {name}: {reason}\n")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, got {number}")
-    return number

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import sys
-import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.cli.console import counted, listed
-from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas, unpacked
-from ellzero.datasets.progress import progress
+from ellzero.cli.columns import NUMBERS, as_meant, check_names
+from ellzero.cli.console import UsageError, counted
+from ellzero.cli.text import MISSING_WORDS, about_encoding, opened, text_frame
+from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas
 
 SUFFIXES = {
     "csv": (".csv",),
@@ -31,10 +29,9 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 MATRIX_TARGETS = {"libsvm": "target", "npz": "y"}
 """The target of formats that have one of their own."""
 
-SAVED_BY_SCIPY = ("data", "indices", "indptr", "shape", "format", "_is_array")
+FOLDER = "{} is a folder; name a file in it."
 
-MISSING_WORDS = ("?",)
-"""Besides those that pandas knows: nothing, NA, N/A, NaN, null, None and their like."""
+SAVED_BY_SCIPY = ("data", "indices", "indptr", "shape", "format", "_is_array")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +64,14 @@ class Table:
         beyond = self.more_zeros and name.startswith("f") and name[1:].isdecimal()
         return name in self.frame.columns or name in self.matrix_names or beyond
 
+    def where(self, test: Callable[[Any], Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows and columns of the entries that the matrix stores and that pass a test, in order."""
+        if self.matrix is None:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        places = np.flatnonzero(test(self.matrix.data))
+        columns = np.searchsorted(self.matrix.indptr, places, side="right") - 1
+        return self.matrix.indices[places], columns
+
     def without(self, names: Collection[str]) -> Table:
         kept = [j for j, name in enumerate(self.matrix_names) if name not in names]
         return Table(
@@ -92,7 +97,9 @@ def format_of(path: Path) -> str:
     for kind, suffixes in SUFFIXES.items():
         if name.endswith(suffixes):
             return kind
-    raise ValueError(
+    if path.is_dir():
+        raise IsADirectoryError(FOLDER.format(path))
+    raise UsageError(
         f"{path}: the ending of the name does not say what it is; name one with --format: "
         f"{', '.join(SUFFIXES)}."
     )
@@ -102,24 +109,36 @@ def read(
     path: Path,
     kind: str | None = None,
     separator: str | None = None,
+    decimal: str | None = None,
     words: Collection[str] = (),
 ) -> Table:
     """The table in a file.
 
     kind : the format, if the name of the file does not say it
     separator : of the columns of a text file; a comma for CSV
+    decimal : of the numbers of a text file; a point if not given
     words : columns of a text file whose entries are words, also if they look like numbers
     """
     pandas()
     kind = kind or format_of(path)
-    if separator is not None and kind not in SEPARATORS:
-        raise ValueError(f"--separator: a {kind} file has none.")
+    for option, value in (("--separator", separator), ("--decimal", decimal)):
+        if value is not None and kind not in SEPARATORS:
+            raise UsageError(f"{option}: is for text; a {kind} file has none.")
+    if path.is_dir() and kind != "parquet":
+        raise IsADirectoryError(FOLDER.format(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: is a pipe or a device; write what it gives to a file first.")
     try:
         if kind in SEPARATORS:
-            return Table(_text(path, separator or SEPARATORS[kind], words))
-        return READERS[kind](path)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is not UTF-8 text: {error.reason}.") from error
+            frame = text_frame(path, separator or SEPARATORS[kind], decimal or ".", words)
+            table = Table(frame)
+        else:
+            table = READERS[kind](path)
+        if not table.n_rows:
+            raise ValueError("it has no rows")
+        return table
+    except UnicodeError as error:
+        raise ValueError(about_encoding(path)) from error
     except (*UNREADABLE, Warning) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not about the content
             raise
@@ -127,98 +146,18 @@ def read(
         raise ValueError(f"{path}: cannot be read as {kind}: {reason}") from error
 
 
-# text
-
-
-def _text(path: Path, separator: str, words: Collection[str]) -> Any:
-    names = _text_header(path, separator)
-    with _opened(path) as stream, warnings.catch_warnings():
-        warnings.simplefilter("error")  # rows longer than the header only warn
-        return pandas().read_csv(
-            stream,
-            sep=separator,
-            header=0,
-            names=names,
-            index_col=False,
-            dtype={name: str for name in names if name in words},
-            na_values=list(MISSING_WORDS),
-            skipinitialspace=True,
-            low_memory=False,
-            encoding="utf-8-sig",
-        )
-
-
-def _text_header(path: Path, separator: str) -> list[str]:
-    with _opened(path, told=False) as stream:
-        first = pandas().read_csv(
-            stream,
-            sep=separator,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-        )
-    names = [str(name).strip() for name in first.iloc[0]]
-    _check_names(names)
-    return names
-
-
-def _check_names(names: Collection[str]) -> None:
-    twice = [name for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise ValueError(f"more than one column is called {listed(twice)}")
-    if "" in names:
-        raise ValueError(f"column {list(names).index('') + 1} has no name in the first line")
-
-
-@contextmanager
-def _opened(path: Path, told: bool = True) -> Iterator[IO[bytes]]:
-    """The unpacked content; a bar shows how far it is read, if somebody is looking."""
-    with path.open("rb") as file:
-        if not told or sys.stderr is None or not sys.stderr.isatty():
-            yield from _content(file, path)
-            return
-        with progress(f"reading {path.name!a}", path.stat().st_size) as advance:
-            yield from _content(io.BufferedReader(_Told(file, advance)), path)
-
-
-def _content(file: Any, path: Path) -> Iterator[IO[bytes]]:
-    inside = unpacked(file, path.name.lower())
-    _, stream = next(inside)
-    yield stream
-    for name, _ in inside:
-        raise ValueError(f"there is more than one file in it, such as {name!a}")
-
-
-class _Told(io.RawIOBase):
-    """A file that tells how many bytes were read."""
-
-    def __init__(self, file: IO[bytes], advance: Callable[[int], None]):
-        self._file, self._advance = file, advance
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        n = self._file.readinto(buffer)  # type: ignore[attr-defined]
-        self._advance(n)
-        return n
-
-
-# other formats
+# formats
 
 
 def _parquet(path: Path) -> Table:
     frame = pandas().read_parquet(path).reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
-    _check_names(list(frame.columns))
-    return Table(frame)
+    check_names(list(frame.columns))
+    return Table(as_meant(frame, NUMBERS))
 
 
 def _arff(path: Path) -> Table:
-    with _opened(path) as stream:
+    with opened(path) as stream:
         frame = arff_frame(stream)
     text = frame.select_dtypes(exclude="number").columns
     missing = frame[text].isin(MISSING_WORDS)
@@ -230,7 +169,7 @@ def _libsvm(path: Path) -> Table:
     """Feature j of the file is called fj, whether the file counts from 0 or from 1."""
     from sklearn.datasets import load_svmlight_file
 
-    with _opened(path) as stream:
+    with opened(path) as stream:
         X, y = load_svmlight_file(stream, zero_based=True)
     X = X.tocsc()
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
@@ -241,13 +180,16 @@ def _libsvm(path: Path) -> Table:
 
 def _npz(path: Path) -> Table:
     """`X` (or the arrays of a sparse matrix as SciPy saves it), and columns of their own."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no archive of arrays as numpy.savez makes them")
     with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
+        arrays = {name: _array(file, name) for name in file.files}
     names = arrays.pop("feature_names", None)
     if "indptr" in arrays:
         X = sparse.load_npz(path)
         X.check_format(full_check=True)  # an index out of bounds would be followed
         X = X.tocsc()
+        X.sum_duplicates()
         arrays = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
     elif "X" in arrays:
         X = arrays.pop("X")
@@ -261,12 +203,23 @@ def _npz(path: Path) -> Table:
     for name, array in arrays.items():
         if array.shape != X.shape[:1]:
             raise ValueError(f"{name!a} must have one entry for each of the {X.shape[0]} rows of X")
-    _check_names([*arrays, *names])
+    check_names([*arrays, *names])
     own = pandas().DataFrame(arrays, index=range(X.shape[0]))
     if sparse.issparse(X):
         return Table(own, X, tuple(names))
     frame = pandas().DataFrame(X, columns=names)
     return Table(pandas().concat([own, frame], axis=1))
+
+
+def _array(file: Any, name: str) -> Any:
+    try:
+        return file[name]
+    except ValueError as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{name!a} holds Python objects, which could do harm; save numbers or text"
+        ) from None
 
 
 READERS: dict[str, Callable[[Path], Table]] = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellzero.cli.columns import as_numbers, as_words, fault, is_number, n_too_large
 from ellzero.cli.console import counted, shown
 from ellzero.datasets.formats import pandas
 
@@ -23,40 +24,65 @@ class Target:
     task: str
     why: str | None = None
 
+    @property
+    def loss(self) -> str:
+        """What the loss of a model is, in words."""
+        if self.task == "regression":
+            return "half the sum of squared errors"
+        return "the sum of log-losses"
+
+    @property
+    def fold_error(self) -> str:
+        """What is averaged over the rows of a fold."""
+        return "mean squared error" if self.task == "regression" else "mean log-loss"
+
 
 def target_of(column: Any, name: str, task: str | None = None) -> Target:
     """The task is guessed where it is not given: text, or two values, make classes."""
-    values = _values(column)
-    is_text = values.dtype.kind not in "fiub"
+    is_text = not is_number(column)
+    if is_text and task != "classification":
+        _refuse_text(column, name, task)
+    values = as_words(column).to_numpy() if is_text else _numbers(column)
     distinct = len(pandas().unique(values))
+    if distinct < 2:
+        raise ValueError(
+            f"--target: '{shown(name)}' is '{shown(values[0])}' in all rows, so there is nothing "
+            "to explain; choose another column."
+        )
+    if not is_text and n_too_large(values):
+        raise ValueError(
+            f"--target: '{shown(name)}' has infinite or very large values; delete those rows."
+        )
     why = None
     if task is None:
         task, why = _guess(is_text, distinct)
-    if task == "classification":
-        return Target(name, _whole(values), task, why)
-    if is_text:
+    if is_text or task == "regression":
+        return Target(name, values, task, why)
+    if distinct > max(2, len(values) / 2):
+        rows = counted(len(values), "row")
         raise ValueError(
-            f"--task: the target '{shown(name)}' holds text such as '{shown(values[0])}'; "
-            "use --task classification, or correct it."
+            f"--task: the target '{shown(name)}' has {distinct} different numbers in {rows}, too "
+            "many for classes; say --task regression."
         )
-    numbers = values.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        n = counted(int((~np.isfinite(numbers)).sum()), "infinite value")
-        raise ValueError(f"--target: '{shown(name)}' has {n}; delete those rows.")
-    return Target(name, numbers, task, why)
+    return Target(name, _classes(values), task, why)
 
 
-def _values(column: Any) -> NDArray[Any]:
-    if column.dtype.kind in "fiub" and isinstance(column.dtype, np.dtype):
-        return column.to_numpy()
-    kind = pandas().api.types
-    if kind.is_bool_dtype(column):
+def _refuse_text(column: Any, name: str, task: str | None) -> None:
+    odd = fault(column, few=2)
+    if odd is None and task == "regression":
+        odd = f"holds text such as '{shown(column.iloc[0])}'"
+    if odd is not None:
+        raise ValueError(
+            f"--target: '{shown(name)}' {odd}; say --task classification if they are classes."
+        )
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    if pandas().api.types.is_bool_dtype(column):
         return column.to_numpy(bool)
-    if kind.is_integer_dtype(column):
+    if pandas().api.types.is_signed_integer_dtype(column):
         return column.to_numpy(np.int64)
-    if kind.is_numeric_dtype(column):
-        return column.to_numpy(np.float64)
-    return np.array([str(value) for value in column], dtype=object)
+    return as_numbers(column)
 
 
 def _guess(is_text: bool, distinct: int) -> tuple[str, str]:
@@ -67,8 +93,10 @@ def _guess(is_text: bool, distinct: int) -> tuple[str, str]:
     return "regression", f"has {counted(distinct, 'different number')}"
 
 
-def _whole(values: NDArray[Any]) -> NDArray[Any]:
-    """Classes written as 0.0 and 1.0 are 0 and 1."""
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
+def _classes(values: NDArray[Any]) -> NDArray[Any]:
+    """Classes written as 0.0 and 1.0 are 0 and 1; those of fractions are words."""
+    if values.dtype.kind != "f":
+        return values
+    if (values % 1 == 0).all() and abs(values).max() < 2**53:
         return values.astype(np.int64)
-    return values
+    return np.array([str(value) for value in values.tolist()], dtype=object)

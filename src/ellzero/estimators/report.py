@@ -86,4 +86,5 @@ class Report:
         moves = [f"+{self.names[j]}" for j in sorted(there - own)]
         moves += [f"−{self.names[j]}" for j in sorted(own - there)]
         change = (other.value - self.solution.value) / (abs(self.solution.value) or 1.0)
-        return f"with {s}: loss {other.value:.6g} ({change:+.2%}), {' '.join(moves) or 'the same'}"
+        told = f"{change:+.2%}" if change < 100 else f"{change:.3g} times more"
+        return f"with {s}: loss {other.value:.6g} ({told}), {' '.join(moves) or 'the same'}"

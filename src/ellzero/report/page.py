@@ -68,13 +68,18 @@ def check_study(study: Any) -> None:
     missing = [key for key in NEEDED if key not in study]
     if missing:
         raise ValueError(f"study: the results are incomplete, {missing[0]!r} is missing.")
-    if not study["models"] or len(study["models"]) != len(study["sizes"]):
-        raise ValueError("study: expected one model for every size, and at least one.")
     try:
+        n_sizes = len(study["sizes"])
+        complete = all(len(study["losses"][method]) == n_sizes for method in study["methods"])
         for model in study["models"]:
             _check_model(model, study["features"])
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"study: the results are damaged; a model lacks {error}.") from error
+        what = (
+            f"a model lacks {error}" if isinstance(error, KeyError) else "a part has a wrong type"
+        )
+        raise ValueError(f"study: the results are damaged; {what}.") from error
+    if not complete or not study["models"] or len(study["models"]) != n_sizes:
+        raise ValueError("study: expected one model for every size, and at least one.")
 
 
 def _check_model(model: Any, features: Any) -> None:
