@@ -12,7 +12,7 @@ import ellzero
 PACKAGE = Path(ellzero.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 OPTIONAL = {"pandas", "pyarrow", "matplotlib", "dask", "distributed", "jax", "rich"}
-NEEDED = {"numpy", "scipy", "sklearn", "threadpoolctl", "ellzero"}
+NEEDED = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "ellzero"}
 
 # What a file may import of ellzero; the last match counts.
 ALLOWED = {
