@@ -160,11 +160,14 @@ class Quadratic(Objective):
         c = self.c[S]
         x = lapack.dpotrs(factor, c, lower=1)[0]
         onto = lapack.dtrtri(factor, lower=1)[0]  # faster than solving where S is small
-        left = self.gram.diagonal + self._penalty
-        for part in at_once(len(S), self.n_features):
-            spanned = self.gram.combined(S, onto[part])
-            left -= np.einsum("ij,ij->j", spanned, spanned)
-        residual = self.c - self.gram.combined(S, x[None])[0]
+        left, residual = self.gram.diagonal + self._penalty, self.c
+        wanted = np.vstack([onto, x])
+        for part in at_once(len(wanted), self.n_features):
+            rows = self.gram.combined(S, wanted[part])
+            if part.stop > len(S):
+                residual = self.c - rows[-1]
+                rows = rows[:-1]
+            left -= np.einsum("ij,ij->j", rows, rows)
         return float(self.half - 0.5 * c @ x), residual, left
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
