@@ -90,7 +90,7 @@ class Design:
         return self.X[:, S].astype(np.float64, copy=False)
 
     def beside(self, N: NDArray[np.float64], S: NDArray[np.intp], keep_sparse: bool) -> Any:
-        """The columns N and S: if few of their numbers are not zero, and they may, as sparse rows."""
+        """The columns N and S; sparse, by rows, if asked for and few of their numbers are not 0."""
         m, q = N.shape
         if keep_sparse and self.is_sparse and m * len(S) >= SPARSE_FROM:
             part = self.X[:, S]
