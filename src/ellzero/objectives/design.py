@@ -41,6 +41,10 @@ class Design:
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = sparse.issparse(X)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)
+
     def standardised(self, centre: bool) -> Standardised:
         """A copy by columns; sparse columns keep their zeros: they are scaled, not centred."""
         n = self.shape[1]

@@ -68,6 +68,7 @@ class GeneralizedLinear(Objective):
         ridge: ArrayLike = 0.0,
     ):
         self.design, self.mean, self.scale = _standardised(X, fit_intercept)
+        self.is_sparse = self.design.is_sparse
         self.feature_names = self.design.names
         m, n = self.design.shape
         self.loss = loss
@@ -93,8 +94,7 @@ class GeneralizedLinear(Objective):
 
     def __sizeof__(self) -> int:
         """With the columns, which a scheduler that moves objectives about must reckon with."""
-        X = self.design.X
-        return int(super().__sizeof__() + (X.data.nbytes if self.design.is_sparse else X.nbytes))
+        return super().__sizeof__() + self.design.nbytes
 
     # the contract
 
@@ -248,7 +248,7 @@ class GeneralizedLinear(Objective):
     def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
-        largest = LARGEST_SPARSE_LOCAL_GRAM if self.design.is_sparse else LARGEST_LOCAL_GRAM
+        largest = LARGEST_SPARSE_LOCAL_GRAM if self.is_sparse else LARGEST_LOCAL_GRAM
         gram, own, cross = self._curved_gram(x, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
@@ -257,7 +257,7 @@ class GeneralizedLinear(Objective):
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g
         constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
-        ridge = self.ridge + self._stiffness(x, g, gram) if self.design.is_sparse else self.ridge
+        ridge = self.ridge + self._stiffness(x, g, gram) if self.is_sparse else self.ridge
         model = LocalModel(gram, b, float(constant), ridge)
         model.forced = self.forced
         model.centre = x
@@ -272,8 +272,7 @@ class GeneralizedLinear(Objective):
         """
         if self.floor != 0:
             return np.zeros(self.n_features)
-        losses = self.weight * self.loss.value(self._predicted(x), self.y)
-        gives = self.design.sums_of_agreeing(self._slopes(x)[0], g / self.scale, losses)
+        gives = self._agreeing_losses(x, g)
         wanted = np.divide(g * g, 2 * gives, out=np.zeros_like(g), where=gives > 0)
         extra = np.maximum(wanted - gram.scale**2 - self.ridge, 0.0)
         extra[x.support] = 0.0
@@ -294,6 +293,11 @@ class GeneralizedLinear(Objective):
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         """The gradient of the losses with respect to coefficients of the standardised columns."""
         return self.design.transposed_times(self._slopes(point)[0])
+
+    def _agreeing_losses(self, x: Iterate, g: Vector) -> Vector:
+        """For every feature the losses of the rows that would gain from a step along −g."""
+        losses = self.weight * self.loss.value(self._predicted(x), self.y)
+        return self.design.sums_of_agreeing(self._slopes(x)[0], g, losses)
 
     def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
         """The Gram matrix weighted with the losses' curvature at x, or with a bound on it."""
