@@ -436,6 +436,18 @@ class TestErrors:
         with pytest.raises(ValueError, match="partition 2: X: column 'c' has 1 NaN"):
             SparseRegressor(2).fit(X, X.a)
 
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+    def test_a_row_without_class(self, data, missing):
+        y = np.array(["a", "b"] * (M // 2), dtype=object)
+        y[70] = missing
+        with pytest.raises(ValueError, match="partition 1: y: no class in row 10"):
+            self.fit(data[0], da.from_array(y, chunks=60), kind=SparseClassifier)
+
+    def test_two_columns_of_one_name(self, data):
+        X = dd.from_pandas(pd.DataFrame(data[0], columns=list("abcdea")), npartitions=2)
+        with pytest.raises(ValueError, match="X: two columns have the name 'a'"):
+            SparseRegressor(2).fit(X, X.b)
+
     def test_bad_targets_and_weights(self, data):
         X, targets, w = data
         y = targets["numbers"].copy()

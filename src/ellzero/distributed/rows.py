@@ -81,12 +81,17 @@ def _weights(weight: Any, m: int) -> Vector:
 
 
 def _labels(y: NDArray[Any], m: int) -> NDArray[Any]:
-    missing = y != y
+    missing = np.array([_is_missing(label) for label in y]) if y.dtype.kind == "O" else y != y
     if np.any(missing):
         raise ValueError(f"y: no class in row {np.flatnonzero(missing)[0]}.")
     if y.dtype.kind == "f" and (y != np.round(y)).any():
         raise ValueError("y: holds numbers that are no classes; use SparseRegressor.")
     return y
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN or pandas' NA, which is not even unequal to itself."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 @dataclass(frozen=True, eq=False)
