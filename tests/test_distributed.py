@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import ellzero as lz
@@ -121,6 +122,29 @@ class TestAgreement:
         y = targets["two classes"]
         found = SparseClassifier(1).fit(da.from_array(X, chunks=(100, 4)), y)
         assert_same(found, lz.SparseClassifier(1).fit(X, y))
+
+    @pytest.mark.parametrize("columns", COLUMNS)
+    @pytest.mark.parametrize("target", ["numbers", "two classes", "three classes"])
+    def test_sparse_blocks(self, data, columns, target):
+        X, targets, w = data
+        y, (local, ours) = targets[target], estimators(target)
+        X = sparse.csr_matrix(X * (np.abs(X) > np.abs(X).mean(axis=0)))
+        blocks = da.from_array(X.toarray(), chunks=(ROWS["empty ones"], COLUMNS[columns]))
+        blocks = blocks.map_blocks(sparse.csr_matrix)
+        options = {"method": "omp", "alpha": 0.1, "forced": [4]}
+        found, expected = (
+            kind(2, **options).fit(A, y, w) for kind, A in ((ours, blocks), (local, X))
+        )
+        assert_same(found, expected)
+        np.testing.assert_array_equal(found.predict(blocks).compute(), found.predict(X))
+
+    def test_the_search_itself_on_sparse_blocks(self, data, monkeypatch, lazy_gram):
+        monkeypatch.setattr("ellzero.objectives.glm.LARGEST_SPARSE_LOCAL_GRAM", 0)
+        X, targets, _ = data
+        X, y = X * (np.abs(X) > np.abs(X).mean(axis=0)), targets["two classes"]
+        blocks = da.from_array(X, chunks=(100, N)).map_blocks(sparse.csr_matrix)
+        expected = lz.SparseClassifier(1, options={"effort": 0}).fit(sparse.csr_matrix(X), y)
+        assert_same(SparseClassifier(1, options={"effort": 0}).fit(blocks, y), expected)
 
     @pytest.mark.parametrize("target", ["numbers", "two classes"])
     def test_unknown_chunks(self, data, target):
@@ -411,6 +435,18 @@ class TestErrors:
         X = dd.from_pandas(frame, npartitions=3)
         with pytest.raises(ValueError, match="partition 2: X: column 'c' has 1 NaN"):
             SparseRegressor(2).fit(X, X.a)
+
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+    def test_a_row_without_class(self, data, missing):
+        y = np.array(["a", "b"] * (M // 2), dtype=object)
+        y[70] = missing
+        with pytest.raises(ValueError, match="partition 1: y: no class in row 10"):
+            self.fit(data[0], da.from_array(y, chunks=60), kind=SparseClassifier)
+
+    def test_two_columns_of_one_name(self, data):
+        X = dd.from_pandas(pd.DataFrame(data[0], columns=list("abcdea")), npartitions=2)
+        with pytest.raises(ValueError, match="X: two columns have the name 'a'"):
+            SparseRegressor(2).fit(X, X.b)
 
     def test_bad_targets_and_weights(self, data):
         X, targets, w = data

@@ -261,6 +261,15 @@ def test_cut_and_flipped_files_are_refused(saved):
     file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     with pytest.raises(ValueError, match="not a whole file"):
         Statistics.load(file)
+    at = whole.rindex(b"PK\x01\x02") + 8  # flags that promise a kind of archive nobody reads
+    file.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+    with pytest.raises(ValueError, match="not a whole file"):
+        Statistics.load(file)
+
+
+def test_one_thing_is_no_batches():
+    with pytest.raises(TypeError, match="batches: expected several"):
+        Statistics.from_batches(3)
 
 
 def test_pickles_are_never_opened(saved):

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from ellzero import LeastSquares, Logistic, path
 from ellzero.core import Iterate
+from ellzero.objectives.design import Design
 
 M, N = 150, 40
 
@@ -67,3 +68,90 @@ def test_paths_are_the_same(rng, kind, options, monkeypatch):
         assert found[s].support.tolist() == wanted[s].support.tolist()
         assert_allclose(found[s].x, wanted[s].x, rtol=1e-7, atol=1e-9)
         assert_allclose(found[s].value, wanted[s].value, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("unkept")
+def test_gradients_find_the_insertions_that_gain_most(rng, monkeypatch):
+    X, y = data(rng)
+    wide, kept = made(LeastSquares, X, y), made(LeastSquares, X.toarray(), y)
+    S = np.array([1, 4])
+    wanted = kept.promising_insertions(S, 5).tolist()
+    assert wide.promising_insertions(S, 5).tolist() == wanted
+    monkeypatch.setattr("ellzero.objectives.quadratic.SCREENED", 8)
+    assert wide.promising_insertions(S, 5).tolist() == wanted
+
+
+@pytest.mark.parametrize("entries", [1, 7, 1 << 20])
+def test_columns_are_summed_block_by_block(rng, monkeypatch, entries):
+    X, _ = data(rng)
+    offset = 1000.0 + rng.normal(size=(M, 1))  # its variance is lost in a difference of squares
+    X = sparse.hstack([X, offset], format="csc")
+    monkeypatch.setattr("ellzero.objectives.design.ENTRIES", entries)
+    w = rng.uniform(0, 2, M)
+    sparse_, dense = Design(X), Design(X.toarray())
+    for found, wanted in zip(
+        sparse_.means_and_norms(w, True), dense.means_and_norms(w, True), strict=True
+    ):
+        assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    scale = np.abs(X.toarray()).max(axis=0)
+    assert_allclose(sparse_.standardised(True).scale, np.where(scale > 0, scale, 1.0))
+
+
+def test_sparse_columns_give_the_same_fits(rng, monkeypatch):
+    X, y = data(rng)
+    S = np.array([1, 4, 9])
+    wanted = made(Logistic, X, y, **OPTIONS).minimize(S)
+    monkeypatch.setattr("ellzero.objectives.design.SPARSE_FROM", 0)
+    monkeypatch.setattr("ellzero.objectives.design.SPARSE_UP_TO", 1.0)
+    f = made(Logistic, X, y, **OPTIONS)
+    assert sparse.issparse(f._with_nuisance(S))
+    found = f.minimize(S)
+    assert_allclose(found.coef, wanted.coef, rtol=1e-9)
+    assert_allclose(found.value, wanted.value, rtol=1e-13)
+    assert_allclose(f.removal_bounds(found)[1], f.removal_values(S), rtol=0.1)
+
+
+def test_a_fit_is_given_up_where_it_promises_too_little(rng, monkeypatch):
+    X, y = data(rng)
+    f = made(Logistic, X, y)
+    start, S = f.minimize([1]), np.array([1, 4])
+    best = f.minimize(S, start)
+    assert f.minimize_below(S, start, best.value + 1e-3).value == best.value
+    steps = []
+    hessian = f._problem.hessian
+    monkeypatch.setattr(f._problem, "hessian", lambda *a: (steps.append(0), hessian(*a))[1])
+    assert f.minimize_below(S, start, best.value - 100) is None
+    assert len(steps) == 1
+
+
+def test_a_model_promises_no_more_than_rows_can_give():
+    """A word in one row, which the model is wrong about: −log p is far less than (1 − p)/2p."""
+    m = 400
+    X = np.zeros((m, 2))
+    X[: m // 2, 0] = X[0, 1] = 1.0
+    y = np.repeat([1, 0], m // 2)
+    y[[0, -1]] = 0, 1
+    f = Logistic(sparse.csc_matrix(X), y, fit_intercept=True)
+    x = f.minimize([0])
+    promised = x.value - f.quadratic_model(x).insertion_values(x.support)[1]
+    given = x.value - f.minimize([0, 1]).value
+    naive = Logistic(X, y, fit_intercept=True)
+    x = naive.minimize([0])
+    assert x.value - naive.quadratic_model(x).insertion_values(x.support)[1] > 5 * given
+    assert given * 0.8 < promised < given * 1.2
+
+
+def test_rare_words_do_not_hide_what_omp_finds(rng):
+    m, n = 800, 300
+    p = np.minimum(0.3, 3 / np.arange(1, n + 1))
+    X = sparse.csc_matrix((rng.random((m, n)) < p).astype(float))
+    eta = X[:, ::12] @ rng.normal(size=25) * 2
+    y = rng.random(m) < 1 / (1 + np.exp(-(eta - eta.mean())))
+    f = Logistic(X, y, fit_intercept=True, ridge=1e-3)
+    f.breadth = 1  # as for data that are large
+    found, greedy = path(f, range(1, 11)), path(f, range(1, 11), "omp")
+    for s in found:
+        assert found[s].value <= greedy[s].value + f.resolution
+        x = f.minimize(found[s].support)
+        if s < 10 and not s % 3:  # a sweep has looked at the neighbours of every third size
+            assert found[s + 1].value <= f.insertion_values(x.support, x).min() + 0.5

@@ -180,6 +180,14 @@ class Objective(ABC):
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
         """argmin of f over supp(x) ⊆ `support`, warm-started at `x0`."""
 
+    def minimize_below(self, support: ArrayLike, x0: Iterate, limit: float) -> Iterate | None:
+        """The minimiser over `support`, or None where its value seems not to be less than `limit`.
+
+        For a search: an objective may judge by what the first steps of its method promise.
+        """
+        x = self.minimize(support, x0)
+        return x if x.value < limit else None
+
     @abstractmethod
     def smoothness(self, k: int) -> float:
         """A certified upper bound on ρₖ⁺, the restricted smoothness at sparsity k."""
@@ -278,6 +286,10 @@ class Objective(ABC):
         for i in np.flatnonzero(self.outside(S)):
             values[i] = self.minimize(np.append(S, i), x0).value
         return values
+
+    def promising_insertions(self, S: Support, count: int) -> Support:
+        """So many features that lower f most when they enter S, as far as that is cheap to tell."""
+        return smallest(self.insertion_values(S), count)
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         """min f over S ∖ {S[j]} for every j."""

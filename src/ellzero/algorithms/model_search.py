@@ -44,6 +44,7 @@ class ModelSearch:
     def __init__(self, f: Objective, levels: Levels):
         self.f, self.levels = f, levels
         self.explored = 0
+        self._refused: set[bytes] = set()
         empty = f.minimize(np.empty(0, dtype=np.intp))
         self.offer(empty)
         self.has_tableaux = is_searchable(f.quadratic_model(empty))
@@ -94,8 +95,10 @@ class ModelSearch:
             return
         if self.has_tableaux:
             search = self._search_of(model, x, reach)
-            search.settle_here()
             found = search.levels
+            search.explore(found.take_fresh(len(x.support)))
+            self._check(model, x, found)  # of its neighbours, before the model is less true
+            search.settle_here()
         else:
             found = ranked_neighbours(model, x, self.levels.top)
         self._check(model, x, found)
@@ -112,7 +115,7 @@ class ModelSearch:
         found = Levels(bottom, top, PROPOSALS, model.resolution)
         found.offer(x.support, x.value)
         search = QuadraticSearch(model, found)
-        search.use(smallest(model.insertion_values(x.support), CANDIDATES))
+        search.use(model.promising_insertions(x.support, CANDIDATES))
         return search
 
     def _check(self, model: Objective, x: Iterate, found: Levels) -> bool:
@@ -122,7 +125,7 @@ class ModelSearch:
             S, change = held.support, held.value - x.value
             limit = self.levels.limit(len(S))
             hoped = x.value + (change * doubt if change < 0 else change / doubt)
-            if not hoped < limit or not self.levels.is_new(S):
+            if not hoped < limit or not self.levels.is_new(S) or S.tobytes() in self._refused:
                 continue
             start = model.minimize(S)
             # what the model got wrong bounds what is still to be gained, but for higher orders,
@@ -131,7 +134,10 @@ class ModelSearch:
                 reached = self.f.upper_value(start)
                 if reached - abs(reached - start.value) >= limit:
                     continue
-            y = self.f.minimize(S, start)
+            y = self.f.minimize_below(S, start, limit)
+            if y is None:
+                self._refused.add(S.tobytes())
+                continue
             kept |= self.offer(y)
             if abs(change) > self.f.resolution:
                 doubt = 1 + 2 * abs(1 - (y.value - x.value) / change)

@@ -127,7 +127,7 @@ class QuadraticSearch:
         while self.levels.fresh:
             waiting = self.levels.take_fresh(front)
             for begin in range(0, len(waiting), size):
-                self._explore(waiting[begin : begin + size])
+                self.explore(waiting[begin : begin + size])
             front += 1
 
     # features outside the working set
@@ -219,7 +219,7 @@ class QuadraticSearch:
 
     # one support and its neighbours
 
-    def _explore(self, batch: list[Held]) -> None:
+    def explore(self, batch: list[Held]) -> None:
         """Offer the neighbours of some supports."""
         batch, T = self._tableaux(batch)
         if not batch:

@@ -20,6 +20,7 @@ import numpy as np
 from ellzero.algorithms.arht import child, seed_of
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.model_search import ModelSearch
+from ellzero.algorithms.omp import omp_steps
 from ellzero.algorithms.quadratic_search import SMALL, QuadraticSearch
 from ellzero.core import Iterate, Objective
 
@@ -95,6 +96,10 @@ def model_phases(
     f: Objective, levels: Levels, proven: dict[int, bool], effort: float, seed: Any
 ) -> Iterator[None]:
     search = ModelSearch(f, levels)
+    for x in omp_steps(f, levels.top):  # cheap, and a model may be misled where it is not
+        search.offer(x)
+        if len(x.support) >= levels.top:
+            break
     yield from search.sweep()
     # one sweep is all that large data can afford
     patience = effort if f.breadth > 1 else effort - 1

@@ -98,7 +98,7 @@ def _like(first: Any, X: Any) -> Any:
 
 
 def _on_array(X: Any, local: Any, method: str, none: Any) -> Any:
-    return getattr(local, method)(X) if len(X) else none
+    return getattr(local, method)(X) if X.shape[0] else none
 
 
 def _on_frame(X: Any, local: Any, method: str, none: Any) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector
 from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
-from ellzero.objectives.design import Design, Standardised
+from ellzero.objectives.design import Design, Standardised, divided_columns
 from ellzero.objectives.glm import CurvedGram, GeneralizedLinear
 from ellzero.objectives.gram import scaled_ridge
 from ellzero.objectives.logistic import Logistic
@@ -39,6 +40,7 @@ class Spread(GeneralizedLinear):
         nothing = Design(np.zeros((1, len(mean))))
         standardised: Any = Standardised(nothing, mean / units, scale / units)
         super().__init__(standardised, [0], **options)
+        self.is_sparse = summary.is_sparse
         self.weight = np.zeros(1)
 
     def _sum(self, question: str, *args: Any) -> Any:
@@ -54,6 +56,9 @@ class Spread(GeneralizedLinear):
 
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         return self._sum("_slope_products", self._with_nuisances(point))
+
+    def _agreeing_losses(self, x: Iterate, g: Vector) -> Vector:
+        return self._sum("_agreeing_losses", self._with_nuisances(x), g)
 
     def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
         whole = self.n_features <= largest
@@ -148,8 +153,11 @@ def _part(
     """The objective of a partition's rows, standardised as all of them are."""
     if rows is None or not rows.weight.any():
         return None
-    Z = np.asfortranarray(rows.X, dtype=np.float64) - mean
-    Z /= scale
+    if sparse.issparse(rows.X):
+        Z = divided_columns(rows.X, scale)
+    else:
+        Z = np.asfortranarray(rows.X, dtype=np.float64) - mean
+        Z /= scale
     standardised = Standardised(Design(Z), mean / units, scale / units)
     return make(standardised, np.searchsorted(labels, rows.y), sample_weight=rows.weight)
 
@@ -185,7 +193,13 @@ def _widest(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, floa
 
 
 def _mean_and_scale(summary: Summary, centre: bool) -> tuple[Vector, Vector]:
-    """What takes columns to [−1, 1]; a constant one is taken out, and goes to zero."""
+    """What takes columns to [−1, 1]; a constant one is taken out, and goes to zero.
+
+    Sparse columns keep their zeros.
+    """
+    if summary.is_sparse:
+        largest = np.maximum(np.abs(summary.low), np.abs(summary.high))
+        return np.zeros_like(largest), np.where(largest > 0, largest, 1.0)
     mean = summary.mean if centre else np.zeros_like(summary.mean)
     largest = np.maximum(summary.high - mean, mean - summary.low)
     constant = largest <= 1e-13 * np.abs(mean)

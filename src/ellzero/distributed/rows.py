@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ellzero.core import Matrix, Support, Vector
 from ellzero.estimators.validation import check_finite
-from ellzero.objectives.design import Design, as_array, check_target
+from ellzero.objectives.design import Design, as_array, check_target, dense
 from ellzero.objectives.statistics import Statistics
 
 
@@ -19,12 +20,12 @@ class Rows:
     """The rows of one partition, checked."""
 
     number: int
-    X: NDArray[Any]
+    X: Any  # dense or sparse
     y: NDArray[Any]
     weight: Vector
 
     def __sizeof__(self) -> int:
-        return int(self.X.nbytes + self.y.nbytes + self.weight.nbytes)
+        return int(Design(self.X).nbytes + self.y.nbytes + self.weight.nbytes)
 
 
 def load(
@@ -33,7 +34,7 @@ def load(
     """A partition's column blocks, target and weights; None if it has no rows."""
     try:
         X = _table(blocks)
-        m = len(X)
+        m = X.shape[0]
         checked = (_labels if classes else check_target)(_column(y, "y", m), m)
         weight = _weights(weight, m)
         check_finite(X, names)
@@ -42,15 +43,18 @@ def load(
     return Rows(number, X, checked, weight) if m else None
 
 
-def _table(blocks: list[Any]) -> NDArray[Any]:
+def _table(blocks: list[Any]) -> Any:
     arrays = [_numbers(block) for block in blocks]
-    X = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
+    if any(sparse.issparse(block) for block in arrays):
+        X = sparse.hstack([sparse.csc_matrix(block) for block in arrays], format="csc")
+    else:
+        X = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _numbers(block: Any) -> NDArray[Any]:
+def _numbers(block: Any) -> Any:
     if hasattr(block, "tocsc"):
-        raise TypeError("X: sparse blocks are not supported; make them dense.")
+        return block.tocsc()
     if hasattr(block, "to_numpy"):
         kinds = {np.dtype(np.float32)} == set(block.dtypes)
         return block.to_numpy(dtype=np.float32 if kinds else np.float64, na_value=np.nan)
@@ -77,12 +81,17 @@ def _weights(weight: Any, m: int) -> Vector:
 
 
 def _labels(y: NDArray[Any], m: int) -> NDArray[Any]:
-    missing = y != y
+    missing = np.array([_is_missing(label) for label in y]) if y.dtype.kind == "O" else y != y
     if np.any(missing):
         raise ValueError(f"y: no class in row {np.flatnonzero(missing)[0]}.")
     if y.dtype.kind == "f" and (y != np.round(y)).any():
         raise ValueError("y: holds numbers that are no classes; use SparseRegressor.")
     return y
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN or pandas' NA, which is not even unequal to itself."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +109,7 @@ class Summary:
     high: Vector
     mean_y: float = 0.0
     classes: tuple[NDArray[Any], Vector] | None = None
+    is_sparse: bool = False
 
     def __add__(self, other: Summary) -> Summary:
         weight = self.weight + other.weight
@@ -114,6 +124,7 @@ class Summary:
             high=np.maximum(self.high, other.high),
             mean_y=self.mean_y + share * (other.mean_y - self.mean_y),
             classes=_joined(self.classes, other.classes),
+            is_sparse=self.is_sparse or other.is_sparse,
         )
 
 
@@ -141,10 +152,11 @@ def summary(rows: Rows | None, classes: bool) -> Summary | None:
         weight=float(w.sum()),
         mean=mean,
         squares=squares if w.any() else 0 * squares,
-        low=rows.X.min(axis=0).astype(np.float64),
-        high=rows.X.max(axis=0).astype(np.float64),
+        low=dense(rows.X.min(axis=0)).ravel().astype(np.float64),
+        high=dense(rows.X.max(axis=0)).ravel().astype(np.float64),
         mean_y=0.0 if classes else float(np.average(rows.y, weights=live)),
         classes=_weighed(rows.y, w) if classes else None,
+        is_sparse=design.is_sparse,
     )
 
 
@@ -162,7 +174,7 @@ def triangle(rows: Rows | None, T: Support, mean: Vector, mean_y: float) -> Matr
     """R of the QR factors of the columns T and y, centred and weighted: of equal products."""
     if rows is None:
         return None
-    A = np.column_stack([rows.X[:, T] - mean, rows.y - mean_y])
+    A = np.column_stack([Design(rows.X).columns(T) - mean, rows.y - mean_y])
     return np.asarray(np.linalg.qr(np.sqrt(rows.weight)[:, None] * A, mode="r"))
 
 

@@ -115,6 +115,9 @@ def _n_columns(X: Any) -> int:
 
 def _dtype(X: Any) -> np.dtype[Any]:
     """float32 where all of X is that, otherwise float64."""
+    if is_frame(X) and not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X: two columns have the name {twice!r}; rename or drop one.")
     dtypes = dict(X.dtypes) if is_frame(X) else {"X": X.dtype}
     for name, dtype in dtypes.items():
         if getattr(dtype, "kind", "O") not in "fiub":

@@ -159,7 +159,8 @@ class SparseEstimator(BaseEstimator):
             Status.MAX_ITER: "raise max_iter, or try another method",
         }
         if solution.status in advice:
-            names = [self._feature_names[j] for j in solution.support]
+            names = self._feature_names
+            names = [names[j] for j in solution.support]
             warnings.warn(
                 f"{type(self).__name__}: {solution.status} (features {names}); "
                 f"{advice[solution.status]}.",
@@ -187,6 +188,7 @@ class SparseEstimator(BaseEstimator):
         rows = np.sort(np.concatenate([self.support_, self.forced_]))
         coef = np.atleast_2d(self.coef_)[:, rows]
         labels = [f"coefficient_{c}" for c in self.classes_] if len(coef) > 1 else ["coefficient"]
+        names = self._feature_names
         first = {j: s for s in reversed([*self.path_]) for j in self.path_[s].support.tolist()}
         return pandas.DataFrame(
             {
@@ -194,7 +196,7 @@ class SparseEstimator(BaseEstimator):
                 "forced": np.isin(rows, self.forced_),
                 "first_size": [first.get(j, 0) for j in rows.tolist()],
             },
-            index=pandas.Index([self._feature_names[j] for j in rows], name="feature"),
+            index=pandas.Index([names[j] for j in rows], name="feature"),
         )
 
     def report(self) -> Report:

@@ -170,7 +170,7 @@ def _unscaled(solution: Solution, scale: Vector) -> Solution:
     def iterate(x: Iterate) -> Iterate:
         return replace(x, coef=(x.coef.T / scale[x.support]).T)
 
-    x = np.zeros_like(solution.x)  # touches no more memory than the model needs
+    x = np.zeros(solution.x.shape)  # unlike zeros_like, touches no more than the model needs
     used = np.flatnonzero(magnitudes(solution.x))
     x[used] = (solution.x[used].T / scale[used]).T
     x.flags.writeable = False

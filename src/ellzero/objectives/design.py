@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.core import Vector
+from ellzero.core import Support, Vector
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
+
+ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
+
+SPARSE_FROM, SPARSE_UP_TO = 1 << 18, 0.1
+"""Columns stay sparse from so many numbers on, if no larger part of them than that is not zero."""
 
 TOLERATED_LOSS = 1e4
 """A centred moment taken as the difference of raw ones loses log10(raw / centred) digits."""
@@ -36,13 +41,18 @@ class Design:
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = sparse.issparse(X)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)
+
     def standardised(self, centre: bool) -> Standardised:
         """A copy by columns; sparse columns keep their zeros: they are scaled, not centred."""
         n = self.shape[1]
         mean, scale = np.zeros(n), np.ones(n)
         if self.is_sparse:
-            largest = abs(self.X).max(axis=0).toarray().ravel().astype(np.float64)
-            scale[largest > 0] = largest[largest > 0]
+            for part, begins, entries, _ in self._entries():
+                scale[part] = column_sums(np.abs(entries), begins, np.maximum)
+            scale[scale == 0] = 1.0
             return Standardised(Design(divided_columns(self.X, scale)), mean, scale)
         Z = np.empty(self.shape, order="F")
         for j in range(n):
@@ -82,6 +92,19 @@ class Design:
         if self.is_sparse:
             return self.X[:, S].toarray().astype(np.float64, copy=False)
         return self.X[:, S].astype(np.float64, copy=False)
+
+    def beside(self, N: NDArray[np.float64], S: NDArray[np.intp], keep_sparse: bool) -> Any:
+        """The columns N and S; sparse, by rows, if asked for and few of their numbers are not 0."""
+        m, q = N.shape
+        if keep_sparse and self.is_sparse and m * len(S) >= SPARSE_FROM:
+            part = self.X[:, S]
+            if part.nnz <= SPARSE_UP_TO * m * len(S):
+                part = part.astype(np.float64, copy=False)
+                return sparse.hstack([sparse.csc_matrix(N), part], format="csr")
+        A = np.empty((m, q + len(S)), order="F")
+        A[:, :q] = N
+        A[:, q:] = self.columns(S)
+        return A
 
     def row_blocks(self, fewest: int = 16) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
@@ -135,11 +158,49 @@ class Design:
         return mean, norms
 
     def _sparse_norms(self, weight: Vector, mean: Vector) -> Vector:
-        X = self.X
-        stored = sparse.csc_array((np.ones(X.nnz), X.indices, X.indptr), X.shape)
-        elsewhere = np.maximum(weight.sum() - stored.T @ weight, 0.0)
-        stored.data = (X.data - np.repeat(mean, np.diff(X.indptr))) ** 2
-        return stored.T @ weight + elsewhere * mean**2
+        total, norms = weight.sum(), np.empty(self.shape[1])
+        for part, begins, entries, rows in self._entries():
+            w, offset = weight[rows], total * mean[part] ** 2
+            squares = column_sums(w * entries.astype(np.float64) ** 2, begins)
+            norms[part] = squares - offset
+            if (squares > TOLERATED_LOSS * norms[part]).any():
+                about = np.repeat(mean[part], np.diff(begins))
+                elsewhere = np.maximum(total - column_sums(w, begins), 0.0)
+                norms[part] = column_sums(w * (entries - about) ** 2, begins)
+                norms[part] += elsewhere * mean[part] ** 2
+        return norms
+
+    def sums_of_agreeing(self, V: Vector, products: Vector, values: Vector) -> Vector:
+        """Of a sparse X, for every column the sum of `values` over the rows whose part of XᵀV has
+        the sign of the whole, which is given."""
+        sums = np.empty(self.shape[1])
+        for part, begins, entries, rows in self._entries():
+            agree = entries * V[rows] * np.repeat(products[part], np.diff(begins)) > 0
+            sums[part] = column_sums(values[rows] * agree, begins)
+        return sums
+
+    def _entries(self) -> Iterator[tuple[slice, Support, NDArray[Any], Support]]:
+        """Of a sparse X, some columns at a time: where the entries of each begin (and the last
+        end), the entries, and their rows."""
+        X, n, begin = self.X, self.shape[1], 0
+        while begin < n:
+            first = X.indptr[begin]
+            end = max(int(np.searchsorted(X.indptr, first + ENTRIES, "right")) - 1, begin + 1)
+            some = slice(first, X.indptr[end])
+            yield (
+                slice(begin, end),
+                X.indptr[begin : end + 1] - first,
+                X.data[some],
+                X.indices[some],
+            )
+            begin = end
+
+
+def column_sums(values: Vector, begins: Support, add: np.ufunc = np.add) -> Vector:
+    """Of the values of each column, which begin there, the sum; zero where there are none."""
+    sums, filled = np.zeros(len(begins) - 1), np.diff(begins) > 0
+    sums[filled] = add.reduceat(values, begins[:-1][filled])
+    return sums
 
 
 class Standardised(NamedTuple):
@@ -153,8 +214,27 @@ class Standardised(NamedTuple):
 def divided_columns(X: Any, scale: Vector) -> Any:
     """A sparse X with its columns divided, which shares with X where its entries are."""
     X = X.tocsc()
-    data = X.data / np.repeat(scale, np.diff(X.indptr))
+    data = np.repeat(scale, np.diff(X.indptr))
+    np.divide(X.data, data, out=data)
     return sparse.csc_matrix((data, X.indices, X.indptr), X.shape)
+
+
+def squared(A: Any, scale: Vector) -> NDArray[np.float64]:
+    """BᵀB for the rows of A times their scales, B."""
+    if sparse.issparse(A):
+        B = A.copy()
+        B.data *= np.repeat(scale, np.diff(B.indptr))
+        return (B.T @ B).toarray()
+    rows = max(BLOCK_BYTES // (8 * max(A.shape[1], 1)), 1)
+    out = np.zeros((A.shape[1], A.shape[1]))
+    for begin in range(0, len(A), rows):
+        block = A[begin : begin + rows] * scale[begin : begin + rows, None]
+        out += block.T @ block
+    return out
+
+
+def dense(A: Any) -> NDArray[Any]:
+    return A.toarray() if sparse.issparse(A) else A
 
 
 def _canonical(X: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ellzero.core import Iterate, Matrix, Vector
+from ellzero.objectives.design import dense
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
 
@@ -34,7 +35,7 @@ LENGTHS = (1.0, 0.5, 0.1)
 def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
     """Bounds on min f over the support of x, and over it without each of its features."""
     S, first = x.support, f.N.shape[1]
-    A = f._with_nuisance(S)
+    A = dense(f._with_nuisance(S))
     assert x.nuisance is not None
     u = np.concatenate([x.nuisance, x.coef * f.scale[S]])
     penalty = f._penalty(S)

@@ -100,11 +100,13 @@ def _said(text: str, as_level: bool) -> Any:
 
 @contextmanager
 def _about(file: Path) -> Iterator[None]:
-    """Errors of pyarrow, told with the name of the file."""
+    """Errors of reading, told with the name of the file."""
     import pyarrow as pa
 
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: is not UTF-8 ({error}); convert it first.") from error
     except pa.ArrowException as error:
         text = "; name text in categorical=, or leave it out of columns=" * (
             "conversion" in str(error)

@@ -68,6 +68,7 @@ class GeneralizedLinear(Objective):
         ridge: ArrayLike = 0.0,
     ):
         self.design, self.mean, self.scale = _standardised(X, fit_intercept)
+        self.is_sparse = self.design.is_sparse
         self.feature_names = self.design.names
         m, n = self.design.shape
         self.loss = loss
@@ -93,8 +94,7 @@ class GeneralizedLinear(Objective):
 
     def __sizeof__(self) -> int:
         """With the columns, which a scheduler that moves objectives about must reckon with."""
-        X = self.design.X
-        return int(super().__sizeof__() + (X.data.nbytes if self.design.is_sparse else X.nbytes))
+        return super().__sizeof__() + self.design.nbytes
 
     # the contract
 
@@ -102,10 +102,22 @@ class GeneralizedLinear(Objective):
         S = np.sort(np.asarray(support, dtype=np.intp))
         return self._minimize(S, x0)[0]
 
+    def minimize_below(self, support: ArrayLike, x0: Iterate, limit: float) -> Iterate | None:
+        """Newton's method is given up where its steps promise too little."""
+        S = np.sort(np.asarray(support, dtype=np.intp))
+        x = self._minimize(S, x0, hoped=limit)[0]
+        return x if x.value < limit else None
+
     def _minimize(
-        self, S: Support, x0: Iterate | None, tol: float | None = None, below: float = np.inf
+        self,
+        S: Support,
+        x0: Iterate | None,
+        tol: float | None = None,
+        below: float = np.inf,
+        hoped: float = np.inf,
     ) -> tuple[Iterate, Minimum, Restricted]:
-        """With `below`, a value that is not less than it may be a lower bound instead."""
+        """With `below`, a value that is not less than it may be a lower bound instead; with
+        `hoped`, one above the minimum."""
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
         rows = np.zeros((q + len(S), *self.per_feature))
@@ -116,7 +128,7 @@ class GeneralizedLinear(Objective):
                 rows[:q] = x0.nuisance
         problem = self._restricted(S)
         u = problem.unknowns(rows)
-        best = problem.minimize(u, tol, below)
+        best = problem.minimize(u, tol, below, hoped)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
                 best,
@@ -229,13 +241,14 @@ class GeneralizedLinear(Objective):
             or self._last.model[0] is not x
             or self._last.model[1] is not self.ridge
         ):
+            self._last.model = None  # a model of wide data is large: not two at a time
             self._last.model = x, self.ridge, self._local_model(x)
         return self._last.model[2]
 
     def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:
             x = self._profile(x.support, x.coef)
-        largest = LARGEST_SPARSE_LOCAL_GRAM if self.design.is_sparse else LARGEST_LOCAL_GRAM
+        largest = LARGEST_SPARSE_LOCAL_GRAM if self.is_sparse else LARGEST_LOCAL_GRAM
         gram, own, cross = self._curved_gram(x, largest)
         S = x.support
         scaled = x.coef * gram.scale[S]
@@ -244,11 +257,26 @@ class GeneralizedLinear(Objective):
         g[S] -= self.ridge[S] * x.coef
         b = Hx - g
         constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
-        model = LocalModel(gram, b, float(constant), self.ridge)
+        ridge = self.ridge + self._stiffness(x, g, gram) if self.is_sparse else self.ridge
+        model = LocalModel(gram, b, float(constant), ridge)
         model.forced = self.forced
         model.centre = x
         model.slope = -gram_inverse(own + np.diag(self._penalty(S[:0]))) @ cross * self.scale
         return model
+
+    def _stiffness(self, x: Iterate, g: Vector, gram: Gram) -> Vector:
+        """A ridge that keeps what the model promises of a feature to what its rows can give.
+
+        Sparse features may have few rows, and these be far from where the second derivatives hold:
+        a row whose class has probability p promises (1 − p)/2p, and gives −log p.
+        """
+        if self.floor != 0:
+            return np.zeros(self.n_features)
+        gives = self._agreeing_losses(x, g)
+        wanted = np.divide(g * g, 2 * gives, out=np.zeros_like(g), where=gives > 0)
+        extra = np.maximum(wanted - gram.scale**2 - self.ridge, 0.0)
+        extra[x.support] = 0.0
+        return extra
 
     # sums over the rows
 
@@ -265,6 +293,11 @@ class GeneralizedLinear(Objective):
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         """The gradient of the losses with respect to coefficients of the standardised columns."""
         return self.design.transposed_times(self._slopes(point)[0])
+
+    def _agreeing_losses(self, x: Iterate, g: Vector) -> Vector:
+        """For every feature the losses of the rows that would gain from a step along −g."""
+        losses = self.weight * self.loss.value(self._predicted(x), self.y)
+        return self.design.sums_of_agreeing(self._slopes(x)[0], g, losses)
 
     def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
         """The Gram matrix weighted with the losses' curvature at x, or with a bound on it."""
@@ -320,16 +353,14 @@ class GeneralizedLinear(Objective):
         """Coefficients of the standardised columns."""
         return coef * self._column(self.scale[S])
 
-    def _with_nuisance(self, S: Support) -> Matrix:
-        """The columns of the intercept and the forced features, and those of S."""
+    def _with_nuisance(self, S: Support) -> Any:
+        """The columns of the intercept and the forced features, and those of S, perhaps sparse."""
         if not len(S):
             return self.N
         key = S.tobytes()
         if self._last.columns is None or self._last.columns[0] != key:
-            A = np.empty((len(self.y), self.N.shape[1] + len(S)), order="F")
-            A[:, : self.N.shape[1]] = self.N
-            A[:, self.N.shape[1] :] = self.design.columns(S)
-            self._last.columns = key, A
+            self._last.columns = None  # not two at a time
+            self._last.columns = key, self.design.beside(self.N, S, not self.per_feature)
         return self._last.columns[1]
 
     def _gram(self, weight: Vector, largest: int = LARGEST_GRAM) -> Gram:
@@ -369,12 +400,15 @@ class GeneralizedLinear(Objective):
 
     def _slopes(self, point: Iterate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Weighted first and second derivatives of the losses at the point's predictions."""
+        _, first, second = self.loss.taylor(self._predicted(point), self.y)
+        w = self._column(self.weight)
+        return w * first, w * second
+
+    def _predicted(self, point: Iterate) -> NDArray[np.float64]:
         if self._last.predictions is None or self._last.predictions[0] is not point:
             full = point if point.nuisance is not None else self._profile(point.support, point.coef)
             self._last.predictions = point, self.N @ full.nuisance + self._predictions(full)
-        _, first, second = self.loss.taylor(self._last.predictions[1], self.y)
-        w = self._column(self.weight)
-        return w * first, w * second
+        return self._last.predictions[1]
 
     def _curvatures(self, x: Iterate | None) -> Vector:
         """Weighted second derivatives of the losses at x, or bounds on them."""
@@ -399,7 +433,7 @@ class Last:
     """What was computed last. f and f under other ridges share one: it may be as large as X."""
 
     predictions: tuple[Iterate, NDArray[np.float64]] | None = None
-    columns: tuple[bytes, Matrix] | None = None
+    columns: tuple[bytes, Any] | None = None
     model: tuple[Iterate, Vector, Objective] | None = None
 
 

@@ -14,6 +14,11 @@ LONGEST = 1e3
 """A step changes no coordinate by more than this many times the largest of them."""
 
 
+HOPE = 2
+"""What is left to gain is at most this many times what an exact step promises: it is half of it on
+a quadratic, and all of it where a loss runs out like e^−u."""
+
+
 FAST = 30
 """The Hessian is kept while a step promises so many times less than the one before."""
 
@@ -38,13 +43,15 @@ def newton(
     max_iter: int = 100,
     lower: Callable[[Vector, Vector], float] | None = None,
     below: float = np.inf,
+    hoped: float = np.inf,
 ) -> Minimum:
     """Minimise a convex function; stop once a step promises less than `tol`.
 
     That last step is still taken: near the minimum it squares the error. As long as steps shrink
     fast the Hessian is kept: it costs much more than a gradient. Where `lower`, a bound on the
     minimum made of a point and its step, shows that it is not less than `below`, the bound is
-    the value reported; the first point is not asked.
+    the value reported; the first point is not asked. Where steps promise no value less than
+    `hoped`, the point reached is reported as it is.
     """
     current = value(u)
     step = np.zeros_like(u)
@@ -62,6 +69,8 @@ def newton(
             promised = float(-g @ step)
         if lower is not None and iteration and (bound := lower(u, step)) >= below:
             return Minimum(u, bound, step, True)
+        if exact and current - HOPE * promised >= hoped:
+            return Minimum(u, current, step, True)
         longest = LONGEST * (1 + np.abs(u).max())
         if np.abs(step).max() > longest:
             step *= longest / np.abs(step).max()

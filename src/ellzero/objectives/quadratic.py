@@ -12,10 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once
+from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once, smallest
 from ellzero.linalg import DEPENDENT, cholesky, inverse_of, solve_each
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
+
+SCREENED = 512
+"""So many columns with large gradients are looked at where moments are not held."""
 
 PAIRS_AT_ONCE = 32
 """Rows of the matrix of all pairs that are scored together."""
@@ -169,6 +172,19 @@ class Quadratic(Objective):
                 rows = rows[:-1]
             left -= np.einsum("ij,ij->j", rows, rows)
         return float(self.half - 0.5 * c @ x), residual, left
+
+    def promising_insertions(self, S: Support, count: int) -> Support:
+        """Where moments are not held, only columns that would gain much if S left all of them."""
+        inverse = None if self.keeps_moments else inverse_of(self._block(S))
+        if inverse is None:
+            return super().promising_insertions(S, count)
+        residual = self.c - self.gram.combined(S, (inverse @ self.c[S])[None])[0]
+        norm = self.gram.diagonal + self._penalty
+        gain = np.where(self.outside(S), residual * residual / _independent(norm), -np.inf)
+        few = smallest(-gain, max(SCREENED, count))
+        across = self.gram.block(S, few)
+        left = norm[few] - np.einsum("ij,ij->j", across, inverse @ across)
+        return few[smallest(-(residual[few] ** 2) / _independent(left), count)]
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         t = self._tableau(S)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.core import Matrix, Vector
+from ellzero.objectives.design import squared
 from ellzero.objectives.newton import Minimum, newton
 
 if TYPE_CHECKING:
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Restricted:
-    """f over the columns A; remembers the point last looked at."""
+    """f over the columns A, which may be sparse; remembers the point last looked at."""
 
-    def __init__(self, f: GeneralizedLinear, A: Matrix, penalty: Vector, offset: Any = 0.0):
+    def __init__(self, f: GeneralizedLinear, A: Any, penalty: Vector, offset: Any = 0.0):
         self.f, self.A, self.penalty, self.offset = f, A, penalty, offset
         self._u: Vector | None = None
 
@@ -49,8 +50,7 @@ class Restricted:
     def hessian(self, u: Vector) -> Matrix:
         """At the point of the last value."""
         self._curvatures = self.f.weight * self._second
-        root = self.A * np.sqrt(self._curvatures)[:, None]
-        self._hessian = root.T @ root + np.diag(self.penalty)
+        self._hessian = squared(self.A, np.sqrt(self._curvatures)) + np.diag(self.penalty)
         return self._hessian
 
     def lower(self, u: Vector, step: Vector) -> float:
@@ -69,6 +69,10 @@ class Restricted:
         dual = -float(f.weight[live] @ f.loss.conjugate(moved, f.y[live]))
         return dual - 0.5 * float(self.penalty @ (u + step) ** 2) - f.resolution
 
-    def minimize(self, u: Vector, tol: float, below: float = np.inf) -> Minimum:
+    def minimize(
+        self, u: Vector, tol: float, below: float = np.inf, hoped: float = np.inf
+    ) -> Minimum:
         lower = self.lower if below < np.inf else None
-        return newton(self.value, self.gradient, self.hessian, u, tol, lower=lower, below=below)
+        return newton(
+            self.value, self.gradient, self.hessian, u, tol, lower=lower, below=below, hoped=hoped
+        )

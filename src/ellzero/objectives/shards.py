@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+import zlib
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,14 @@ def read_fields(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+    except (
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        AttributeError,
+        NotImplementedError,  # of zipfile: what a damaged entry seems to ask for
+    ) as error:
         raise ValueError(f"{path}: is not a whole file of statistics ({error}).") from error
     if str(arrays.pop("format", "")) != FORMAT:
         raise ValueError(f"{path}: was not written by Statistics.save.")

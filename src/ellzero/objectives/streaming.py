@@ -73,6 +73,8 @@ def _near(design: Design, y: Vector) -> Shift:
 
 def summed(batches: Iterable[Any], feature_names: Names) -> Statistics:
     """The statistics of batches (X, y) or (X, y, sample_weight)."""
+    if not isinstance(batches, Iterable):
+        raise TypeError(f"batches: expected several (X, y), got {type(batches).__name__}.")
     total, fingerprint = RunningSum(), Fingerprint()
     names = feature_names
     for k, batch in enumerate(batches):

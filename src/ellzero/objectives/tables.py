@@ -69,7 +69,10 @@ class Columns:
         wanted = {*features, *self.levels, self.target, self.weight} - {None}
         lacking = wanted - set(names)
         if lacking:
-            raise ValueError(f"{file}: has no column {some(map(str, lacking))}.")
+            raise ValueError(
+                f"{file}: has no column {some(map(str, lacking))}; its columns are "
+                f"{some(map(str, names))}."
+            )
         if not features:
             raise ValueError(f"{file}: has no column but target and weight.")
         return features
