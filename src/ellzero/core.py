@@ -159,6 +159,8 @@ class Objective(ABC):
     """f is never less than this; what comes as close as rounding allows needs no improvement."""
     breadth: int = 1
     """How many supports of each size a search can afford to pursue."""
+    is_sparse: bool = False
+    """Do few rows speak for a feature? A quadratic model may then be far off."""
     keeps_moments: bool = True
     """Are rows of the moments held once they were asked for? If not, ask for what they are for."""
     blas_threads: int | None = None

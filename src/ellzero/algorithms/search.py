@@ -96,10 +96,11 @@ def model_phases(
     f: Objective, levels: Levels, proven: dict[int, bool], effort: float, seed: Any
 ) -> Iterator[None]:
     search = ModelSearch(f, levels)
-    for x in omp_steps(f, levels.top):  # cheap, and a model may be misled where it is not
-        search.offer(x)
-        if len(x.support) >= levels.top:
-            break
+    if f.is_sparse:  # models may be misled where gradients are not
+        for x in omp_steps(f, levels.top):
+            search.offer(x)
+            if len(x.support) >= levels.top:
+                break
     yield from search.sweep()
     # one sweep is all that large data can afford
     patience = effort if f.breadth > 1 else effort - 1
