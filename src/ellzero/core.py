@@ -326,6 +326,10 @@ class Objective(ABC):
         """The proven best support of size k, where there are few enough to look at all."""
         return None
 
+    def from_rows(self, deadline: float = np.inf) -> Objective | None:
+        """The same f from the rows it is made of, where these tell more than f does; or None."""
+        return None
+
     def deviance(self, loss: float) -> float:
         """−2 log-likelihood, up to a constant, of a model whose loss (f without ridge) is this."""
         raise ValueError(

@@ -38,6 +38,9 @@ CLEAR = 1e-3
 DUPLICATE = 1e-14
 """An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
 
+SAME_VALUE = 1e-5
+"""The value of a solution and f there may differ by this part: float32 and back is no other f."""
+
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
@@ -47,6 +50,10 @@ NEARLY_DEPENDENT = (
 )
 
 Progress = Callable[[dict[int, Certificate]], Any]
+
+
+class OtherObjective(ValueError):
+    """The solution to be certified is not one of f."""
 
 
 class Proof(Protocol):
@@ -155,6 +162,7 @@ class _Run:
         self.margin = self.trace = max(100 * f.rounding(null), ROUNDING * abs(null.value))
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
+        self.exact: Objective | None = None  # what proves instead of f
         self.bound, self.advice = float(f.floor), "stopped before there was a bound"
 
     def result(self) -> dict[int, Certificate]:
@@ -168,19 +176,24 @@ class _Run:
         return self._certificates()
 
     def _incumbent(self, s: int) -> Incumbent:
-        """The solution refitted, which must not be worse than it says."""
+        """The solution refitted, which must be one of f."""
         found = self.solutions[s]
         if not np.isfinite(found.value):
             raise ValueError(f"solution: its value is {found.value}.")
         if found.x.shape != self.f.shape:
             raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
-        x = self.f.minimize(found.support)
+        x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
-        slack = 1e-6 * abs(least) + self.margin + 100 * self.f.rounding(x)
-        if found.value < least - slack:
-            raise ValueError(
-                f"solution: its value {found.value:g} is below the least of f on its features, "
-                f"{least:g}; it is the solution of another objective."
+        slack = SAME_VALUE * abs(found.value) + self.margin + 100 * self.f.rounding(here)
+        if found.status is Status.NO_MINIMISER:  # its coefficients are anything large
+            value, other = least, found.value < least - slack
+        else:
+            value = self.f.complete(here).value
+            other = not abs(value - found.value) <= slack
+        if other:
+            raise OtherObjective(
+                f"solution: its value is {found.value:g}, but f is {value:g} at its coefficients; "
+                "it is the solution of another objective (other data, weights or ridge)."
             )
         return Incumbent(least, found.support)
 
@@ -195,20 +208,46 @@ class _Run:
         rows = np.append(features, f.n_features)
         moments = f.moment_rows(rows)[:, rows]
         eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if len(features) else np.ones(1)
-        least = float(eigen[eigen > SMALLEST].min(initial=1.0))
-        size = 2 * abs(f.minimize(f.choosable[:0]).value) / least  # at least ‖x‖² at any minimiser
-        self.margin += 8 * np.finfo(float).eps * len(features) * f.digits_lost * size
+        dependent, on_forced = eigen[0] <= SMALLEST, bool(f.forced and len(_zero(f)))
+        if dependent or on_forced:
+            try:
+                exact = f.from_rows(self.deadline)
+            except TimeoutError:
+                return None
+            if exact is not None and (dependent or len(_zero(exact)) < len(_zero(f))):
+                return self._exact_proof(exact, known)
+        unclear = eigen[(eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)]
+        rounding = self._rounding(float(eigen[eigen > SMALLEST].min(initial=1.0)), len(features))
+        if len(unclear):
+            self.margin += self._rounding(float(unclear[0]), len(features))
+            self._weak(NEARLY_DEPENDENT, f.lower_bound())
+            return None
+        self.margin += rounding
         if len(features) and eigen[0] > SMALLEST:
             known = {s: self._within(features, best) for s, best in known.items()}
             return QuadraticProof(moments, features, known, self.margin, self.gap)
-        if ((eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)).any():
-            self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
-            return None
-        supports = max(comb(len(features), s) for s in known)
-        if f.lower_bound() <= max(f.floor, 0.0) + self.margin and supports > HOPELESS:
+        return self._exact_proof(f, known)
+
+    def _exact_proof(self, f: Objective, known: dict[int, Incumbent]) -> Proof | None:
+        """For dependent columns, by an f that can tell them from others."""
+        supports = max(comb(f.n_choosable, s) for s in known)
+        whole = f.minimize(f.choosable)
+        if whole.value - f.rounding(whole) <= f.floor + self.margin and supports > HOPELESS:
             self._weak(PERFECT)
             return None
+        known = {s: Incumbent(f.minimize(x.support).value, x.support) for s, x in known.items()}
+        self.exact = f
         return ConvexProof(f, known, self.margin, self.gap)
+
+    def _rounding(self, least: float, n: int) -> float:
+        """What an error in the last places of C may change, with its least eigenvalue.
+
+        ½ xᵀCx of a minimiser x is what it gains, which is no more than all features together do.
+        """
+        f = self.f
+        null = f.minimize(f.choosable[:0]).value
+        gained = null - (f.floor if np.isfinite(f.floor) else f.minimize(f.choosable).value)
+        return 8 * np.finfo(float).eps * n * f.digits_lost * 2 * max(gained, 0.0) / least
 
     def _wide_proof(self, known: dict[int, Incumbent]) -> Proof | None:
         d = ridge_on_unit_scale(self.f)[self.f.choosable]
@@ -216,8 +255,7 @@ class _Run:
         if not self.f.ridge[self.f.choosable].min() > 0 or least < SMALLEST:
             self._weak(TOO_WIDE)
             return None
-        size = 2 * abs(self.f.minimize(self.f.choosable[:0]).value) / least
-        self.margin += 8 * np.finfo(float).eps * LARGEST_MATRIX * self.f.digits_lost * size
+        self.margin += self._rounding(least, LARGEST_MATRIX)
         return WideProof(self.f, known, self.margin, self.gap)
 
     def _weak(self, advice: str, bound: float = -np.inf) -> None:
@@ -259,7 +297,8 @@ class _Run:
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
         better = self._better(s, found)
         best = (found if better is None else better).value
-        status, margin = self._status(s, best, bound), self.margin
+        margin = self._margin(s)
+        status = self._status(s, best, bound, margin)
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
             margin = max(margin, best - bound)
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
@@ -273,15 +312,22 @@ class _Run:
     def _ridge(self) -> str:
         return RIDGE.replace("a ridge", "a larger ridge") if self.f.ridge.any() else RIDGE
 
-    def _status(self, s: int, best: float, bound: float) -> Verdict:
+    def _margin(self, s: int) -> float:
+        """With what rounding may hide at the best model itself, where it is ill-conditioned."""
+        assert self.proof is not None
+        if self.exact is None:
+            return self.margin
+        return self.margin + self.exact.rounding(self.exact.minimize(self.proof.best(s).support))
+
+    def _status(self, s: int, best: float, bound: float, margin: float) -> Verdict:
         assert self.proof is not None
         if best <= self.f.floor + self.trace:
             return Verdict.OPTIMAL
         if not self.proof.finished(s):
             return self.status
-        if self.gap and best - bound > self.margin:
+        if self.gap and best - bound > margin:
             return Verdict.GAP_REACHED
-        clear = self.margin <= CLEAR * abs(best) and best - bound <= 2 * self.margin
+        clear = margin <= CLEAR * abs(best) and best - bound <= 2 * margin
         return Verdict.OPTIMAL if clear else Verdict.UNSURE
 
     def _better(self, s: int, found: Solution) -> Solution | None:
@@ -294,3 +340,9 @@ class _Run:
             warnings.simplefilter("ignore", ConvergenceWarning)  # its status says so
             better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
         return better if better.value < found.value - self.margin else None
+
+
+def _zero(f: Objective) -> Support:
+    """The features that cannot change f."""
+    assert f.moment_diagonal is not None
+    return f.choosable[f.moment_diagonal[f.choosable] == 0]

@@ -49,7 +49,8 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
     if np.abs(slope + H @ newton).max(initial=0.0) > tolerated:
         return f.floor, np.full(len(S), f.floor)
     left = np.arange(first, len(u))
-    removing = -inverse[:, left] * ((u + newton)[left] / inverse.diagonal()[left])
+    h = inverse.diagonal()[left]  # zero for a column of zeros, which costs nothing
+    removing = -inverse[:, left] * np.divide((u + newton)[left], h, np.zeros_like(h), where=h > 0)
     others = H @ removing
     others[left, np.arange(len(left))] = 0.0
     removing[:, np.abs(others).max(axis=0) > tolerated] = 0.0  # a dependent column costs nothing

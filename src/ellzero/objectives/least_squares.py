@@ -21,6 +21,7 @@ from ellzero.objectives.gram import (
     scaled_ridge,
 )
 from ellzero.objectives.quadratic import Quadratic, breadth
+from ellzero.objectives.rows import SAME, Rows, triangle, without_span
 from ellzero.objectives.statistics import Statistics, check_squarable
 
 
@@ -156,6 +157,27 @@ class LeastSquares(Quadratic):
         residual = t - A @ coef
         value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
         return self._model(T, coef, value, mean_y - mean @ coef)
+
+    def from_rows(self, deadline: float = np.inf) -> Rows | None:
+        if self._data is None:
+            return None
+        F, free = np.array(self.forced, dtype=np.intp), self.choosable
+        T = np.concatenate([F, free])
+        A, t, mean, _ = self._rows(T)
+        norms = np.linalg.norm(A, axis=0)
+        zero = norms**2 <= CONSTANT * self.total_weight * mean**2
+        norms[zero] = 1.0
+        penalty = scaled_ridge(self.ridge[T], norms)
+        whole = np.sqrt(~zero + penalty)
+        whole[whole == 0] = 1.0
+        ridge = np.diag(np.sqrt(penalty) / whole)
+        A = np.column_stack([A * ~zero / norms / whole, t])
+        R = triangle(np.vstack([A, np.pad(ridge, ((0, 0), (0, 1)))]), deadline)
+        R = without_span(R, len(F))
+        R[:, :-1] *= np.linalg.norm(R[:, :-1], axis=0) > SAME
+        columns, scale = np.zeros((len(R), self.n_features)), np.ones(self.n_features)
+        columns[:, free], scale[free] = R[:, :-1], (norms * whole)[len(F) :]
+        return Rows(columns, R[:, -1], scale, self.forced)
 
     def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
         """Columns of X and y, centred and weighted, or others of equal products; and the means."""
