@@ -18,7 +18,7 @@ from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.certificates.wide_proof import WideProof, ridge_on_unit_scale
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import Objective, Solution, Status, Support
+from ellzero.core import Matrix, Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
 from ellzero.threads import blas_threads
@@ -35,8 +35,8 @@ ROUNDING = 1e-10
 CLEAR = 1e-3
 """A margin above this part of the loss is no rounding any more: nothing is called proven."""
 
-DUPLICATE = 1e-14
-"""An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
+FEW = 30
+"""With so many features at most, a proof from the rows is tried where moments leave doubt."""
 
 SAME_VALUE = 1e-5
 """The value of a solution and f there may differ by this part: float32 and back is no other f."""
@@ -44,9 +44,9 @@ SAME_VALUE = 1e-5
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
-NEARLY_DEPENDENT = (
-    "features are so nearly dependent that rounding decides, and only the loss of all of them "
-    f"together is certain; leave some out, or add {RIDGE}"
+NO_ROWS = (
+    "some features are dependent, or nearly so, and moments cannot tell which; leave some out, or "
+    f"certify with the rows, as in LeastSquares(X, y); {RIDGE}"
 )
 
 Progress = Callable[[dict[int, Certificate]], Any]
@@ -163,7 +163,7 @@ class _Run:
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
         self.exact: Objective | None = None  # what proves instead of f
-        self.bound, self.advice = float(f.floor), "stopped before there was a bound"
+        self.advice = "stopped before there was a bound"
 
     def result(self) -> dict[int, Certificate]:
         known = {s: self._incumbent(s) for s in self.solutions}
@@ -185,12 +185,8 @@ class _Run:
         x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
         slack = SAME_VALUE * abs(found.value) + self.margin + 100 * self.f.rounding(here)
-        if found.status is Status.NO_MINIMISER:  # its coefficients are anything large
-            value, other = least, found.value < least - slack
-        else:
-            value = self.f.complete(here).value
-            other = not abs(value - found.value) <= slack
-        if other:
+        value = self.f.complete(here).value
+        if not min(abs(value - found.value), abs(least - found.value)) <= slack:
             raise OtherObjective(
                 f"solution: its value is {found.value:g}, but f is {value:g} at its coefficients; "
                 "it is the solution of another objective (other data, weights or ridge)."
@@ -204,36 +200,37 @@ class _Run:
             return ConvexProof(f, known, self.margin, self.gap)
         if f.n_features > LARGEST_MATRIX:
             return self._wide_proof(known)
-        features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
-        rows = np.append(features, f.n_features)
-        moments = f.moment_rows(rows)[:, rows]
-        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if len(features) else np.ones(1)
-        dependent, on_forced = eigen[0] <= SMALLEST, bool(f.forced and len(_zero(f)))
-        if dependent or on_forced:
+        features = np.setdiff1d(f.choosable, _zero(f))
+        n = len(features)
+        moments = _unit_moments(f, features)
+        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if n else np.ones(1)
+        clear = max(SMALLEST, 100 * n * f.digits_lost * np.finfo(float).eps)
+        rounding = self._rounding(float(eigen[eigen > clear].min(initial=1.0)), n)
+        value = min(abs(best.value) for best in known.values())
+        dependent, on_forced = eigen[0] <= clear, bool(f.forced and len(_zero(f)))
+        inexact = rounding > CLEAR * value and n <= FEW
+        if n == 0:
+            return ConvexProof(f, known, self.margin, self.gap)
+        if dependent or on_forced or inexact:
             try:
                 exact = f.from_rows(self.deadline)
             except TimeoutError:
                 return None
-            if exact is not None and (dependent or len(_zero(exact)) < len(_zero(f))):
+            if exact is not None and (dependent or inexact or len(_zero(exact)) < len(_zero(f))):
                 return self._exact_proof(exact, known)
-        unclear = eigen[(eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)]
-        rounding = self._rounding(float(eigen[eigen > SMALLEST].min(initial=1.0)), len(features))
-        if len(unclear):
-            self.margin += self._rounding(float(unclear[0]), len(features))
-            self._weak(NEARLY_DEPENDENT, f.lower_bound())
-            return None
+            if exact is None and (dependent or on_forced):
+                self.advice = NO_ROWS
+                return None
         self.margin += rounding
-        if len(features) and eigen[0] > SMALLEST:
-            known = {s: self._within(features, best) for s, best in known.items()}
-            return QuadraticProof(moments, features, known, self.margin, self.gap)
-        return self._exact_proof(f, known)
+        known = {s: self._within(features, best) for s, best in known.items()}
+        return QuadraticProof(moments, features, known, self.margin, self.gap)
 
     def _exact_proof(self, f: Objective, known: dict[int, Incumbent]) -> Proof | None:
-        """For dependent columns, by an f that can tell them from others."""
+        """For columns that are dependent or nearly so, by an f that can tell these apart."""
         supports = max(comb(f.n_choosable, s) for s in known)
         whole = f.minimize(f.choosable)
         if whole.value - f.rounding(whole) <= f.floor + self.margin and supports > HOPELESS:
-            self._weak(PERFECT)
+            self.advice = PERFECT
             return None
         known = {s: Incumbent(f.minimize(x.support).value, x.support) for s, x in known.items()}
         self.exact = f
@@ -253,14 +250,10 @@ class _Run:
         d = ridge_on_unit_scale(self.f)[self.f.choosable]
         least = float(d[d > 0].min(initial=np.inf))
         if not self.f.ridge[self.f.choosable].min() > 0 or least < SMALLEST:
-            self._weak(TOO_WIDE)
+            self.advice = TOO_WIDE
             return None
         self.margin += self._rounding(least, LARGEST_MATRIX)
         return WideProof(self.f, known, self.margin, self.gap)
-
-    def _weak(self, advice: str, bound: float = -np.inf) -> None:
-        """Nobody: only what is known of all features together."""
-        self.advice, self.bound = advice, max(bound - self.margin, self.f.floor)
 
     @staticmethod
     def _within(features: Support, best: Incumbent) -> Incumbent:
@@ -289,10 +282,9 @@ class _Run:
         seconds = time.monotonic() - self.begin
         nothing = np.empty(0, dtype=np.intp)
         if self.proof is None:
-            status = Verdict.WEAK if self.bound > max(self.f.floor, 0.0) else Verdict.NO_BOUND
             return Certificate(
-                s, found.value, self.bound, self.margin, status, nothing, nothing, 0, seconds,
-                advice=self.advice,
+                s, found.value, self.f.floor, self.margin, Verdict.NO_BOUND, nothing, nothing, 0,
+                seconds, advice=self.advice,
             )  # fmt: skip
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
         better = self._better(s, found)
@@ -346,3 +338,11 @@ def _zero(f: Objective) -> Support:
     """The features that cannot change f."""
     assert f.moment_diagonal is not None
     return f.choosable[f.moment_diagonal[f.choosable] == 0]
+
+
+def _unit_moments(f: Objective, features: Support) -> Matrix:
+    """The moments of these features on the scale on which also with the ridge the diagonal is 1."""
+    rows = np.append(features, f.n_features)
+    M = f.moment_rows(rows)[:, rows]
+    scale = np.append(np.sqrt(M.diagonal()[:-1]), 1.0)
+    return M / scale / scale[:, None]

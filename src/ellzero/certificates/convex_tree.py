@@ -12,6 +12,7 @@ Where f has a ridge, the relaxation of `ridge_bound` bounds a node for each size
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -78,7 +79,7 @@ class ConvexTree:
     def exhausted(self, s: int) -> bool:
         return not any(s in node.sizes for node in self._open)
 
-    def step(self) -> None:
+    def step(self, deadline: float = np.inf) -> None:
         """Look at the open node of least bound."""
         node = heapq.heappop(self._open)
         self._narrow(node)
@@ -91,7 +92,7 @@ class ConvexTree:
         node.bound = max(node.bound, here)
         self._settle(node, x)
         costs = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
-        self._fix(node, costs)
+        self._fix(node, costs, deadline)
         self._narrow(node)
         if node.sizes:
             for child in self._children(node, costs):
@@ -114,7 +115,7 @@ class ConvexTree:
             self.closed[s] = min(self.closed[s], bound)
             node.sizes.discard(s)
 
-    def _fix(self, node: Node, without: dict[int, float]) -> None:
+    def _fix(self, node: Node, without: dict[int, float], deadline: float) -> None:
         """What the relaxation says of a node that is of interest at one size, and of the root."""
         if self.nodes == 1:
             cost = np.array([without[j] for j in self.choosable.tolist()])
@@ -123,9 +124,11 @@ class ConvexTree:
             return
         p = np.zeros((len(self.choosable), *self.f.per_feature)) if node.p is None else node.p
         for s in sorted(node.sizes):
+            if time.monotonic() > deadline:
+                break
             k = np.array([s - int((node.states == IN).sum())])
             steps = ROOT_STEPS if node.p is None else NODE_STEPS
-            p = self.relaxation.improve(p, node.states[None], k, steps)
+            p = self.relaxation.improve(p, node.states[None], k, steps, deadline)
             found = self.relaxation.bound(p, node.states[None], k)
             if self.nodes == 1:
                 self.if_in[s] = found.if_in[0]

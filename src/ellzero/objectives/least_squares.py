@@ -101,9 +101,20 @@ class LeastSquares(Quadratic):
         self.fit_intercept = fit_intercept
         self.total_weight = stats.weight
         self._stats = stats
-        kept = gram.diagonal > 0
-        own = stats.xx.diagonal() + (not fit_intercept) * stats.weight * stats.mean**2
-        self.digits_lost = float((own[kept] / gram.scale[kept] ** 2).max(initial=1.0))
+        self._lost = self._digits_lost(F)
+        self.digits_lost = float(self._lost[gram.diagonal > 0].max(initial=1.0))
+
+    def _digits_lost(self, F: Support) -> Vector:
+        """How much larger a column was than what the forced features leave of it, and rounding by
+        as much again where these are nearly dependent."""
+        stats = self._stats
+        raw = (not self.fit_intercept) * stats.weight
+        own = stats.xx.diagonal() + raw * stats.mean**2
+        norms = np.sqrt(np.where(own[F] > 0, own[F], 1.0))
+        block = stats.xx[np.ix_(F, F)] + raw * np.outer(stats.mean[F], stats.mean[F])
+        unit = block / norms / norms[:, None] + np.diag(scaled_ridge(self.ridge[F], norms))
+        least = np.linalg.eigvalsh(unit).min(initial=1.0)
+        return own / self.gram.scale**2 / max(least, 1e-12)
 
     def _set_lazily(
         self, design: Design, y: Vector, w: Any, fit_intercept: bool, forced: Any, ridge: Any
@@ -201,10 +212,14 @@ class LeastSquares(Quadratic):
         factor, info = lapack.dpotrf(self._block(S), lower=1)
         if info != 0:
             return False
+        if self.forced and not self.gram.diagonal[S].all():  # as the forced ones, or nearly so
+            return False
         offset = self._stats.weight * self._stats.mean[S] ** 2
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             lost = 1 + np.max(offset / self._stats.xx.diagonal()[S], initial=0.0)
         pivot = factor.diagonal().min(initial=1.0) ** 2
+        if self.forced:
+            lost *= self._lost[S].max(initial=1.0)
         return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot)
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:

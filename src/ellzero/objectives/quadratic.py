@@ -355,6 +355,9 @@ def _independent(left: Matrix) -> Matrix:
 
 
 def _pseudo_inverse(A: Matrix) -> Matrix:
-    w, Q = eigh(A)
+    """On the unit scale, which a large ridge may have left."""
+    scale = np.sqrt(np.maximum(A.diagonal(), 1.0))
+    w, Q = eigh(A / scale / scale[:, None])
     keep = w > DEPENDENT * max(w.max(initial=0.0), 1e-300)
+    Q = Q / scale[:, None]
     return (Q[:, keep] / w[keep]) @ Q[:, keep].T

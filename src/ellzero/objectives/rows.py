@@ -1,7 +1,8 @@
 """Least squares of few rows that stand for many, where moments have lost too many digits.
 
-The triangle of a QR factorisation has the same products as the data it is made of, but tells columns
-apart that differ by 1e-12 of their length; squares of such differences do not show in moments.
+The triangle of a QR factorisation has the same products as the data it is made of, but tells
+columns apart that differ by 1e-12 of their length; squares of such differences do not show in
+moments.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FEW = 60
 
 
 class Rows(Objective):
-    """½‖A z − t‖² with z = scale · x, the ridge included; `forced` features are taken out of both."""
+    """½‖Az − t‖² with z = scale · x, the ridge included; `forced` features are taken out of both."""
 
     def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...]):
         self.A, self.t, self.scale, self.forced = A, t, scale, forced
