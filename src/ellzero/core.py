@@ -269,8 +269,11 @@ class Objective(ABC):
         """How far the value of a minimiser x may be from the minimum over its support."""
         return self.resolution
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
-        """Lower bounds on min f over the support of a minimiser x, and over it without S[j]."""
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
+
+        With `asked`, the bounds matter only for these j.
+        """
         here = x.value - self.rounding(x)
         return here, np.full(len(x.support), here)
 

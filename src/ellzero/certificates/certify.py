@@ -209,8 +209,6 @@ class _Run:
         value = min(abs(best.value) for best in known.values())
         dependent, on_forced = eigen[0] <= clear, bool(f.forced and len(_zero(f)))
         inexact = rounding > CLEAR * value and n <= FEW
-        if n == 0:
-            return ConvexProof(f, known, self.margin, self.gap)
         if dependent or on_forced or inexact:
             try:
                 exact = f.from_rows(self.deadline)
@@ -221,6 +219,8 @@ class _Run:
             if exact is None and (dependent or on_forced):
                 self.advice = NO_ROWS
                 return None
+        if n == 0:
+            return ConvexProof(f, known, self.margin, self.gap)
         self.margin += rounding
         known = {s: self._within(features, best) for s, best in known.items()}
         return QuadraticProof(moments, features, known, self.margin, self.gap)
@@ -295,6 +295,8 @@ class _Run:
             margin = max(margin, best - bound)
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
+        if len(must) > s:  # no model has them all: rounding decides
+            must = must_not = nothing
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
             seconds, better, advice=f"a weak bound; {self._ridge}" if weak else "",

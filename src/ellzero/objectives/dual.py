@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ellzero.core import Iterate, Matrix, Vector
+from ellzero.core import Iterate, Matrix, Support, Vector
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
 
@@ -31,8 +31,9 @@ LENGTHS = (1.0, 0.5, 0.1)
 """How much of the step is taken; less where all of it leaves the domain of the conjugate."""
 
 
-def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
-    """Bounds on min f over the support of x, and over it without each of its features."""
+@np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
+def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[float, Vector]:
+    """Bounds on min f over the support S of x, and over it without S[j], for the j asked for."""
     S, first = x.support, f.N.shape[1]
     A = f._with_nuisance(S)
     assert x.nuisance is not None
@@ -46,14 +47,15 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
     slope = A.T @ q + penalty * u
     newton = -inverse @ slope
     tolerated = INFEASIBLE * f.total_weight
-    if np.abs(slope + H @ newton).max(initial=0.0) > tolerated:
+    if not np.abs(slope + H @ newton).max(initial=0.0) <= tolerated:
         return f.floor, np.full(len(S), f.floor)
-    left = np.arange(first, len(u))
+    left = first + asked
     h = inverse.diagonal()[left]  # zero for a column of zeros, which costs nothing
     removing = -inverse[:, left] * np.divide((u + newton)[left], h, np.zeros_like(h), where=h > 0)
     others = H @ removing
     others[left, np.arange(len(left))] = 0.0
-    removing[:, np.abs(others).max(axis=0) > tolerated] = 0.0  # a dependent column costs nothing
+    solved = np.abs(others).max(axis=0, initial=0.0) <= tolerated
+    removing[:, ~solved] = 0.0  # a dependent column costs nothing
     penalties = np.repeat(penalty[:, None], len(left), axis=1)
     penalties[left, np.arange(len(left))] = 0.0
 
@@ -63,16 +65,18 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
         moved = (q[:, None] + D[:, None] * (A @ steps))[live]
         value = -(w * f.loss.conjugate(moved / w, y)).sum(axis=0)
         value -= 0.5 * (penalties * (u[:, None] + steps) ** 2).sum(axis=0)
-        return np.maximum(value - f.resolution, f.floor)
+        return np.where(value - f.resolution > f.floor, value - f.resolution, f.floor)
 
     here = dual(newton[:, None], penalty[:, None])[0]
-    bounds = np.full(len(S), f.floor)
+    bounds = np.full(len(left), f.floor)
     for length in LENGTHS:
         weak = np.flatnonzero(bounds <= here)
         if len(weak):
             steps = newton[:, None] + length * removing[:, weak]
             bounds[weak] = np.maximum(bounds[weak], dual(steps, penalties[:, weak]))
-    return float(here), np.maximum(bounds, here)
+    without = np.full(len(S), here)
+    without[asked] = np.maximum(bounds, here)
+    return float(here), without
 
 
 def insertion_bounds(f: GeneralizedLinear, base: Iterate) -> Vector:

@@ -147,7 +147,7 @@ class Quadratic(Objective):
         unit = np.finfo(float).eps * self.digits_lost
         return self.resolution + 8 * unit * float(size * (self.unit + size))
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         rounding = self.rounding(x)
         cost = np.maximum(self.removal_values(x.support) - x.value, 0.0)
         return x.value - rounding, x.value + (1 - 1e-6) * cost - rounding

@@ -29,7 +29,7 @@ FEW = 60
 
 
 class Rows(Objective):
-    """½‖Az − t‖² with z = scale · x, the ridge included; `forced` features are taken out of both."""
+    """½‖Az − t‖² with z = scale · x, the ridge included; `forced` features are taken out."""
 
     def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...]):
         self.A, self.t, self.scale, self.forced = A, t, scale, forced
@@ -66,15 +66,18 @@ class Rows(Objective):
         moved = 8 * len(self.A) * np.finfo(float).eps * np.abs(x.coef * self.scale[x.support]).sum()
         return self.resolution + float(moved * (np.sqrt(2 * max(x.value, 0.0)) + moved))
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         here = x.value - self.rounding(x)
         cost = self._removal_costs(x)
         if cost is not None:
             return here, here + cost
         if len(x.support) > FEW:
             return here, np.full(len(x.support), here)
-        smaller = [self.minimize(np.delete(x.support, j)) for j in range(len(x.support))]
-        return here, np.array([y.value - self.rounding(y) for y in smaller])
+        without = np.full(len(x.support), here)
+        for j in range(len(x.support)) if asked is None else asked:
+            y = self.minimize(np.delete(x.support, j))
+            without[j] = y.value - self.rounding(y)
+        return here, without
 
     def _removal_costs(self, x: Iterate) -> Vector | None:
         """z²/2h at least, with h the diagonal of (AᵀA)⁻¹; None where that is ill-conditioned."""
