@@ -184,11 +184,11 @@ class LeastSquares(Quadratic):
         ridge = np.diag(np.sqrt(penalty) / whole)
         A = np.column_stack([A * ~zero / norms / whole, t])
         R = triangle(np.vstack([A, np.pad(ridge, ((0, 0), (0, 1)))]), deadline)
-        R = without_span(R, len(F))
+        R, lost = without_span(R, len(F))
         R[:, :-1] *= np.linalg.norm(R[:, :-1], axis=0) > SAME
         columns, scale = np.zeros((len(R), self.n_features)), np.ones(self.n_features)
         columns[:, free], scale[free] = R[:, :-1], (norms * whole)[len(F) :]
-        return Rows(columns, R[:, -1], scale, self.forced)
+        return Rows(columns, R[:, -1], scale, self.forced, lost)
 
     def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
         """Columns of X and y, centred and weighted, or others of equal products; and the means."""
@@ -199,6 +199,8 @@ class LeastSquares(Quadratic):
             share = np.full(len(y), 1 / len(y)) if w is None else w / w.sum()
             mean, mean_y = share @ A, float(share @ y)
             A, t = A - mean, y - mean_y
+            left = share @ A  # of a large mean, which is rounded too
+            A, mean = A - left, mean + left
         if w is not None:
             root = np.sqrt(w)
             A, t = root[:, None] * A, root * t

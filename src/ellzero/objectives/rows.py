@@ -29,10 +29,13 @@ FEW = 60
 
 
 class Rows(Objective):
-    """½‖Az − t‖² with z = scale · x, the ridge included; `forced` features are taken out."""
+    """½‖Az − t‖² with z = scale · x, the ridge included; `forced` features are taken out.
 
-    def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...]):
-        self.A, self.t, self.scale, self.forced = A, t, scale, forced
+    That has made rounding of A `lost` times as large, where these are nearly dependent.
+    """
+
+    def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...], lost: float):
+        self.A, self.t, self.scale, self.forced, self.lost = A, t, scale, forced, lost
         self.n_features = A.shape[1]
         self.ridge = np.zeros(self.n_features)
         self.floor = 0.0
@@ -63,7 +66,9 @@ class Rows(Objective):
 
     def rounding(self, x: Iterate) -> float:
         """What changes of A by a few units in the last place change."""
-        moved = 8 * len(self.A) * np.finfo(float).eps * np.abs(x.coef * self.scale[x.support]).sum()
+        size = self.lost * np.abs(x.coef * self.scale[x.support]).sum()
+        size += (self.lost - 1) * np.linalg.norm(self.t)
+        moved = 8 * len(self.A) * np.finfo(float).eps * size
         return self.resolution + float(moved * (np.sqrt(2 * max(x.value, 0.0)) + moved))
 
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
@@ -105,11 +110,12 @@ def triangle(A: Matrix, deadline: float = np.inf) -> Matrix:
     return R
 
 
-def without_span(A: Matrix, first: int) -> Matrix:
-    """What the first columns leave of the others, as a matrix of the same products."""
+def without_span(A: Matrix, first: int) -> tuple[Matrix, float]:
+    """What the first columns leave of the others, as a matrix of the same products, and how many
+    times larger that has made rounding."""
     if not first:
-        return A
+        return A, 1.0
     Q, R, _ = qr(A[:, :first], pivoting=True, check_finite=False)
     size = np.abs(R.diagonal())
-    rank = int((size > SAME * size.max(initial=0.0)).sum())
-    return (Q.T @ A[:, first:])[rank:]
+    kept = size > SAME * size.max(initial=0.0)
+    return (Q.T @ A[:, first:])[int(kept.sum()) :], 1 / size[kept].min(initial=1.0)
