@@ -10,7 +10,7 @@ from scipy.linalg import helmert
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import as_array, check_target
-from ellzero.objectives.dual import INFEASIBLE, LENGTHS
+from ellzero.objectives.dual import INFEASIBLE, LENGTHS, lost_to_dependence
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.group_quadratic import LocalGroupModel
@@ -157,21 +157,25 @@ class Multinomial(GeneralizedLinear):
         errors = self._errors(slopes)
         p, u = errors + self.y, (rows @ self.basis).ravel()
         H = self.curvature(p, second, A, A) + np.diag(penalty)
-        inverse = stable_inverse(H)
-        if inverse is None:  # columns are dependent, or nearly so
-            inverse = gram_inverse(H)
+        stable = stable_inverse(H)
+        inverse = gram_inverse(H) if stable is None else stable
         slope = (A.T @ slopes @ self.basis).ravel() + penalty * u
         newton = -inverse @ slope
         tolerated = INFEASIBLE * self.total_weight
-        if not np.abs(slope + H @ newton).max(initial=0.0) <= tolerated:
+        left_over = np.abs(slope + H @ newton)
+        if not left_over.max(initial=0.0) <= tolerated:
             return self.floor, np.full(len(S), self.floor)
+        lost = self.resolution
+        if stable is None:
+            worst = left_over.reshape(-1, r).max(axis=1)
+            lost += lost_to_dependence(A, self._penalty(S), slopes, rows, worst)
 
         def dual(step: Vector, penalty: Vector) -> float:
             move = A @ (step.reshape(-1, r) @ self.basis.T)
             moved = errors + p * (move - (p * move).sum(axis=1, keepdims=True))
             value = -float(self.weight @ self.loss.conjugate(moved, self.y))
             value -= 0.5 * float(penalty @ (u + step) ** 2)
-            return value - self.resolution if value - self.resolution > self.floor else self.floor
+            return value - lost if value - lost > self.floor else self.floor
 
         here = dual(newton, penalty)
         without = np.full(len(S), here)
