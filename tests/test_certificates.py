@@ -18,7 +18,7 @@ from ellzero.certificates.perspective import IN, OUT, Perspective, weights
 def random_problem(seed):
     """Small and awkward: ill-conditioned, rank-deficient, weighted, forced, ridge or none."""
     rng = np.random.default_rng([seed, 17])
-    n = int(rng.integers(3, 8))
+    n = int(rng.integers(3, 7))
     m = int(rng.integers(n + 2, 25)) if rng.random() < 0.85 else int(rng.integers(2, n + 1))
     X = rng.standard_normal((m, n))
     kind = seed % 4
@@ -68,7 +68,7 @@ def enumerated(X, y, s, options):
 def assert_sound(certificate, values):
     optimum, slack = min(values.values()), certificate.margin
     assert certificate.lower_bound <= optimum + slack
-    if certificate.status in (Verdict.WEAK, Verdict.NO_BOUND):
+    if certificate.status is Verdict.NO_BOUND:
         assert certificate.advice
         return
     if certificate.status is Verdict.UNSURE:  # only where rounding may be a part of the value
@@ -105,7 +105,7 @@ def classification(seed, ridge):
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-3, 2.0])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_logistic_proofs_against_enumeration(seed, ridge):
     f = classification(seed, ridge)
     sizes = range(1, f.n_choosable + 1)
@@ -258,8 +258,9 @@ def test_errors_name_the_argument(rng):
     f = LeastSquares(X, y)
     with pytest.raises(TypeError, match="solution: expected a Solution or a Path"):
         certify(f, [0, 1])
-    with pytest.raises(ValueError, match="another objective"):
-        certify(LeastSquares(X, 10 * y), lz.solve(f, 2))
+    for other in (LeastSquares(X, 10 * y), LeastSquares(X, 0.99 * y), LeastSquares(X, y, ridge=9)):
+        with pytest.raises(ValueError, match="another objective"):
+            certify(other, lz.solve(f, 2))
     with pytest.raises(ValueError, match="s: the solution has 2 features"):
         certify(f, lz.solve(f, 2), s=1)
     with pytest.raises(ValueError, match="time_limit"):
@@ -346,7 +347,7 @@ class TestWide:
     def few(self, monkeypatch):
         monkeypatch.setattr(import_module("ellzero.certificates.certify"), "LARGEST_MATRIX", 3)
 
-    @pytest.mark.parametrize("seed", range(60))
+    @pytest.mark.parametrize("seed", range(20))
     def test_bounds_and_proofs_hold(self, seed):
         rng = np.random.default_rng(seed)
         n, s = int(rng.integers(8, 14)), int(rng.integers(1, 5))
@@ -442,3 +443,141 @@ def test_a_ridge_without_known_smoothness():
         lambda x: np.sum((x - t) ** 2), lambda x: 2 * (x - t), 3, hessian=lambda x: 2 * np.eye(3)
     ).ridged(1.0)
     assert certify(f, lz.solve(f, 1)).proven
+
+
+OPTIONS = {"sample_weight": None, "fit_intercept": False, "forced": [], "ridge": 0.0}
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-6, 1e-7, 1e-9])
+def test_near_copies_are_told_apart_by_the_rows(apart):
+    """y follows their difference, of which moments know little or nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 6))
+    X[:, 5] = X[:, 4] + apart * rng.standard_normal(30)
+    y = 2 * (X[:, 5] - X[:, 4]) / apart + X[:, 0] + rng.standard_normal(30)
+    f = LeastSquares(X, y)
+    for s in (2, 3):
+        values = enumerated(X, y, s, OPTIONS)
+        assert min(values, key=values.get)[-2:] == (4, 5)
+        assert_sound(certify(f, lz.omp(f, s)), values)
+    assert certify(f, lz.solve(f, 1)).proven
+
+
+@pytest.mark.parametrize("forced", [[0], [0, 1]])
+def test_near_copies_of_forced_features(forced):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 5))
+    X[:, 1:3] = X[:, [0]] + 1e-8 * rng.standard_normal((30, 2))
+    y = (X[:, 2] - X[:, 0]) * 1e8 + rng.standard_normal(30)
+    options = OPTIONS | {"forced": forced}
+    f = LeastSquares(X, y, forced=forced)
+    found = certify(f, lz.omp(f, 2))
+    assert found.status is not Verdict.NO_BOUND
+    assert_sound(found, enumerated(X, y, 2, options))
+
+
+def test_three_columns_two_of_which_nearly_span_the_third():
+    """All together are exactly dependent; the best pair is one that moments take for one column."""
+    rng = np.random.default_rng(3)
+    a, b, c, other = rng.standard_normal((4, 30))
+    X = np.column_stack([a, a + 1e-7 * (b + c), b + c, other, other])
+    y = b + c + 0.1 * other + a + rng.standard_normal(30)
+    f = LeastSquares(X, y)
+    for s in (1, 2, 3):
+        found = certify(f, lz.omp(f, s))
+        best = min(enumerated(X, y, s, OPTIONS).values())
+        assert 0.999999 * best < found.lower_bound <= best + found.margin
+        assert not found.proven or found.value <= best + found.margin
+        assert not {3, 4} & set(found.proven_in.tolist())
+
+
+def test_dependent_moments_prove_nothing(rng):
+    X = rng.standard_normal((30, 4))
+    X[:, 3] = X[:, 2]
+    y = X[:, 0] + rng.standard_normal(30)
+    statistics = lz.LeastSquares(X, y)._stats
+    singular = Quadratic(X.T @ X, X.T @ y)
+    for f in (LeastSquares.from_statistics(statistics), singular):
+        found = certify(f, lz.solve(f, 2))
+        assert found.status is Verdict.NO_BOUND
+        assert found.lower_bound == f.floor
+        assert "rows" in str(found)
+
+
+def test_the_margin_knows_the_size_of_a_quadratic_without_a_constant():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 5))
+    A[:, 4] = A[:, 3] + 1e-3 * rng.standard_normal(9)
+    y = rng.standard_normal(9)
+    for size in (1e-6, 1.0, 1e6):
+        with_constant = Quadratic(A.T @ A, A.T @ y * size, 0.5 * size**2 * y @ y)
+        without = Quadratic(A.T @ A, A.T @ y * size)
+        margins = [certify(f, lz.solve(f, 2)).margin for f in (with_constant, without)]
+        assert margins[0] / 30 < margins[1] < 30 * margins[0]
+        assert margins[1] > 1e-9 * size**2  # ill-conditioned: more than the usual 1e-10
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_zero_columns_and_copies_of_classes(classes):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((50, 5))
+    X[:, 1], X[:, 4] = 0.0, X[:, 0]
+    labels = np.digitize(X[:, 0] + X[:, 2] + rng.standard_normal(50), [-0.5, 0.7][: classes - 1])
+    make = Logistic if classes == 2 else lz.Multinomial
+    for ridge in (0.0, np.array([0.0, 1.0, 0.0, 1.0, 0.0])):
+        f = make(X, labels, ridge=ridge, fit_intercept=True)
+        x = f.minimize(range(5))
+        here, without = f.removal_bounds(x)
+        assert here <= x.value
+        assert (without <= f.removal_values(x.support) + 1e-9).all()
+        assert without[2] > here + 1
+        found = certify(f, lz.solve(f, 2))
+        assert found.proven
+        assert not {0, 4} & set(found.proven_in.tolist())
+
+
+def test_no_bound_without_a_minimiser():
+    """exp(−x) comes as close to zero as one likes: what was reached is no bound."""
+    f = lz.from_callables(
+        lambda x: float(np.exp(-x).sum()),
+        lambda x: -np.exp(-x),
+        2,
+        hessian=lambda x: np.diag(np.exp(-x)),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = certify(f, lz.solve(f, 1))
+    assert found.lower_bound <= 1.0
+    assert not found.proven
+
+
+def test_the_time_limit_is_kept_inside_the_root():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 280)) @ (np.eye(280) + 0.1 * rng.standard_normal((280, 280)))
+    f = LeastSquares(X, X[:, :9].sum(axis=1) + 20 * rng.standard_normal(400))
+    clock = import_module("time").thread_time()
+    found = certify(f, lz.omp(f, 12), time_limit=0.3)
+    assert import_module("time").thread_time() - clock < 1.5
+    assert found.status is Verdict.TIME_LIMIT
+    assert 0 <= found.lower_bound <= found.value
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_estimators_notice_other_data(alpha):
+    from scipy import sparse
+
+    rng = np.random.default_rng(5)
+    X = (rng.standard_normal((60, 5)) * [1, 50, 1, 1, 0.01]).astype(np.float32)
+    y = X[:, 0] + 0.02 * X[:, 1] + rng.standard_normal(60)
+    weight = rng.uniform(0.5, 2, 60)
+    model = lz.SparseRegressor(2, alpha=alpha).fit(X, y, weight)
+    for same in (X, X.astype(float), sparse.csr_matrix(X)):
+        assert model.certify(same, y, weight).proven
+    for other in ((X, y, None), (2 * X[:, ::-1], y, weight), (X, 0.999 * y, weight)):
+        with pytest.raises(ValueError, match="X, y, sample_weight: expected the data of fit"):
+            model.certify(*other)
+    labels = y > 0
+    classifier = lz.SparseClassifier(2).fit(X, labels)
+    assert classifier.certify(X, labels).proven
+    with pytest.raises(ValueError, match="expected the data of fit"):
+        classifier.certify(X[:50], labels[:50])

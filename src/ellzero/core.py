@@ -301,8 +301,11 @@ class Objective(ABC):
         """How far the value of a minimiser x may be from the minimum over its support."""
         return self.resolution
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
-        """Lower bounds on min f over the support of a minimiser x, and over it without S[j]."""
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
+
+        With `asked`, the bounds matter only for these j.
+        """
         here = x.value - self.rounding(x)
         return here, np.full(len(x.support), here)
 
@@ -356,6 +359,10 @@ class Objective(ABC):
 
     def best_subset(self, k: int) -> Iterate | None:
         """The proven best support of size k, where there are few enough to look at all."""
+        return None
+
+    def from_rows(self, deadline: float = np.inf) -> Objective | None:
+        """The same f from the rows it is made of, where these tell more than f does; or None."""
         return None
 
     def deviance(self, loss: float) -> float:

@@ -1,6 +1,6 @@
 """How good is the answer? Lower bounds, gaps and proofs of optimality."""
 
 from ellzero.certificates.certificate import Certificate, Verdict
-from ellzero.certificates.certify import certify
+from ellzero.certificates.certify import OtherObjective, certify
 
-__all__ = ["Certificate", "Verdict", "certify"]
+__all__ = ["Certificate", "OtherObjective", "Verdict", "certify"]

@@ -19,7 +19,6 @@ class Verdict(Enum):
     UNSURE = "all models were looked at, but rounding decides"
     UNDIVIDED = "more features are left than can be branched on"
     STOPPED = "stopped before the end"
-    WEAK = "only the model of all features bounds the value"
     NO_BOUND = "no bound is possible"
 
     def __str__(self) -> str:

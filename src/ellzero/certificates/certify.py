@@ -18,7 +18,7 @@ from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.certificates.wide_proof import WideProof, ridge_on_unit_scale
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import Objective, Solution, Status, Support
+from ellzero.core import Matrix, Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
 from ellzero.threads import blas_threads
@@ -35,18 +35,25 @@ ROUNDING = 1e-10
 CLEAR = 1e-3
 """A margin above this part of the loss is no rounding any more: nothing is called proven."""
 
-DUPLICATE = 1e-14
-"""An eigenvalue of C below this, per feature, is that of columns which are exactly dependent."""
+FEW = 30
+"""With so many features at most, a proof from the rows is tried where moments leave doubt."""
+
+SAME_VALUE = 1e-5
+"""The value of a solution and f there may differ by this part: float32 and back is no other f."""
 
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
-NEARLY_DEPENDENT = (
-    "features are so nearly dependent that rounding decides, and only the loss of all of them "
-    f"together is certain; leave some out, or add {RIDGE}"
+NO_ROWS = (
+    "some features are dependent, or nearly so, and moments cannot tell which; leave some out, or "
+    f"certify with the rows, as in LeastSquares(X, y); {RIDGE}"
 )
 
 Progress = Callable[[dict[int, Certificate]], Any]
+
+
+class OtherObjective(ValueError):
+    """The solution to be certified is not one of f."""
 
 
 class Proof(Protocol):
@@ -155,7 +162,8 @@ class _Run:
         self.margin = self.trace = max(100 * f.rounding(null), ROUNDING * abs(null.value))
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
-        self.bound, self.advice = float(f.floor), "stopped before there was a bound"
+        self.exact: Objective | None = None  # what proves instead of f
+        self.advice = "stopped before there was a bound"
 
     def result(self) -> dict[int, Certificate]:
         known = {s: self._incumbent(s) for s in self.solutions}
@@ -168,19 +176,20 @@ class _Run:
         return self._certificates()
 
     def _incumbent(self, s: int) -> Incumbent:
-        """The solution refitted, which must not be worse than it says."""
+        """The solution refitted, which must be one of f."""
         found = self.solutions[s]
         if not np.isfinite(found.value):
             raise ValueError(f"solution: its value is {found.value}.")
         if found.x.shape != self.f.shape:
             raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
-        x = self.f.minimize(found.support)
+        x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
-        slack = 1e-6 * abs(least) + self.margin + 100 * self.f.rounding(x)
-        if found.value < least - slack:
-            raise ValueError(
-                f"solution: its value {found.value:g} is below the least of f on its features, "
-                f"{least:g}; it is the solution of another objective."
+        slack = SAME_VALUE * abs(found.value) + self.margin + 100 * self.f.rounding(here)
+        value = self.f.complete(here).value
+        if not min(abs(value - found.value), abs(least - found.value)) <= slack:
+            raise OtherObjective(
+                f"solution: its value is {found.value:g}, but f is {value:g} at its coefficients; "
+                "it is the solution of another objective (other data, weights or ridge)."
             )
         return Incumbent(least, found.support)
 
@@ -191,38 +200,60 @@ class _Run:
             return ConvexProof(f, known, self.margin, self.gap)
         if f.n_features > LARGEST_MATRIX:
             return self._wide_proof(known)
-        features = np.intersect1d(f.choosable, np.flatnonzero(f.moment_diagonal[:-1] > 0))
-        rows = np.append(features, f.n_features)
-        moments = f.moment_rows(rows)[:, rows]
-        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if len(features) else np.ones(1)
-        least = float(eigen[eigen > SMALLEST].min(initial=1.0))
-        size = 2 * abs(f.minimize(f.choosable[:0]).value) / least  # at least ‖x‖² at any minimiser
-        self.margin += 8 * np.finfo(float).eps * len(features) * f.digits_lost * size
-        if len(features) and eigen[0] > SMALLEST:
-            known = {s: self._within(features, best) for s, best in known.items()}
-            return QuadraticProof(moments, features, known, self.margin, self.gap)
-        if ((eigen > DUPLICATE * len(features)) & (eigen <= SMALLEST)).any():
-            self._weak(NEARLY_DEPENDENT, f.complete(f.minimize(f.choosable)).value)
+        features = np.setdiff1d(f.choosable, _zero(f))
+        n = len(features)
+        moments = _unit_moments(f, features)
+        eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if n else np.ones(1)
+        clear = max(SMALLEST, 100 * n * f.digits_lost * np.finfo(float).eps)
+        rounding = self._rounding(float(eigen[eigen > clear].min(initial=1.0)), n)
+        value = min(abs(best.value) for best in known.values())
+        dependent, on_forced = eigen[0] <= clear, bool(f.forced and len(_zero(f)))
+        inexact = rounding > CLEAR * value and n <= FEW
+        if dependent or on_forced or inexact:
+            try:
+                exact = f.from_rows(self.deadline)
+            except TimeoutError:
+                return None
+            if exact is not None and (dependent or inexact or len(_zero(exact)) < len(_zero(f))):
+                return self._exact_proof(exact, known)
+            if exact is None and (dependent or on_forced):
+                self.advice = NO_ROWS
+                return None
+        if n == 0:
+            return ConvexProof(f, known, self.margin, self.gap)
+        self.margin += rounding
+        known = {s: self._within(features, best) for s, best in known.items()}
+        return QuadraticProof(moments, features, known, self.margin, self.gap)
+
+    def _exact_proof(self, f: Objective, known: dict[int, Incumbent]) -> Proof | None:
+        """For columns that are dependent or nearly so, by an f that can tell these apart."""
+        supports = max(comb(f.n_choosable, s) for s in known)
+        whole = f.minimize(f.choosable)
+        if whole.value - f.rounding(whole) <= f.floor + self.margin and supports > HOPELESS:
+            self.advice = PERFECT
             return None
-        supports = max(comb(len(features), s) for s in known)
-        if f.lower_bound() <= max(f.floor, 0.0) + self.margin and supports > HOPELESS:
-            self._weak(PERFECT)
-            return None
+        known = {s: Incumbent(f.minimize(x.support).value, x.support) for s, x in known.items()}
+        self.exact = f
         return ConvexProof(f, known, self.margin, self.gap)
+
+    def _rounding(self, least: float, n: int) -> float:
+        """What an error in the last places of C may change, with its least eigenvalue.
+
+        ½ xᵀCx of a minimiser x is what it gains, which is no more than all features together do.
+        """
+        f = self.f
+        null = f.minimize(f.choosable[:0]).value
+        gained = null - (f.floor if np.isfinite(f.floor) else f.minimize(f.choosable).value)
+        return 8 * np.finfo(float).eps * n * f.digits_lost * 2 * max(gained, 0.0) / least
 
     def _wide_proof(self, known: dict[int, Incumbent]) -> Proof | None:
         d = ridge_on_unit_scale(self.f)[self.f.choosable]
         least = float(d[d > 0].min(initial=np.inf))
         if not self.f.ridge[self.f.choosable].min() > 0 or least < SMALLEST:
-            self._weak(TOO_WIDE)
+            self.advice = TOO_WIDE
             return None
-        size = 2 * abs(self.f.minimize(self.f.choosable[:0]).value) / least
-        self.margin += 8 * np.finfo(float).eps * LARGEST_MATRIX * self.f.digits_lost * size
+        self.margin += self._rounding(least, LARGEST_MATRIX)
         return WideProof(self.f, known, self.margin, self.gap)
-
-    def _weak(self, advice: str, bound: float = -np.inf) -> None:
-        """Nobody: only what is known of all features together."""
-        self.advice, self.bound = advice, max(bound - self.margin, self.f.floor)
 
     @staticmethod
     def _within(features: Support, best: Incumbent) -> Incumbent:
@@ -251,19 +282,21 @@ class _Run:
         seconds = time.monotonic() - self.begin
         nothing = np.empty(0, dtype=np.intp)
         if self.proof is None:
-            status = Verdict.WEAK if self.bound > max(self.f.floor, 0.0) else Verdict.NO_BOUND
             return Certificate(
-                s, found.value, self.bound, self.margin, status, nothing, nothing, 0, seconds,
-                advice=self.advice,
+                s, found.value, self.f.floor, self.margin, Verdict.NO_BOUND, nothing, nothing, 0,
+                seconds, advice=self.advice,
             )  # fmt: skip
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
         better = self._better(s, found)
         best = (found if better is None else better).value
-        status, margin = self._status(s, best, bound), self.margin
+        margin = self._margin(s)
+        status = self._status(s, best, bound, margin)
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
             margin = max(margin, best - bound)
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
+        if len(must) > s:  # no model has them all: rounding decides
+            must = must_not = nothing
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
             seconds, better, advice=f"a weak bound; {self._ridge}" if weak else "",
@@ -273,15 +306,22 @@ class _Run:
     def _ridge(self) -> str:
         return RIDGE.replace("a ridge", "a larger ridge") if self.f.ridge.any() else RIDGE
 
-    def _status(self, s: int, best: float, bound: float) -> Verdict:
+    def _margin(self, s: int) -> float:
+        """With what rounding may hide at the best model itself, where it is ill-conditioned."""
+        assert self.proof is not None
+        if self.exact is None:
+            return self.margin
+        return self.margin + self.exact.rounding(self.exact.minimize(self.proof.best(s).support))
+
+    def _status(self, s: int, best: float, bound: float, margin: float) -> Verdict:
         assert self.proof is not None
         if best <= self.f.floor + self.trace:
             return Verdict.OPTIMAL
         if not self.proof.finished(s):
             return self.status
-        if self.gap and best - bound > self.margin:
+        if self.gap and best - bound > margin:
             return Verdict.GAP_REACHED
-        clear = self.margin <= CLEAR * abs(best) and best - bound <= 2 * self.margin
+        clear = margin <= CLEAR * abs(best) and best - bound <= 2 * margin
         return Verdict.OPTIMAL if clear else Verdict.UNSURE
 
     def _better(self, s: int, found: Solution) -> Solution | None:
@@ -294,3 +334,17 @@ class _Run:
             warnings.simplefilter("ignore", ConvergenceWarning)  # its status says so
             better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
         return better if better.value < found.value - self.margin else None
+
+
+def _zero(f: Objective) -> Support:
+    """The features that cannot change f."""
+    assert f.moment_diagonal is not None
+    return f.choosable[f.moment_diagonal[f.choosable] == 0]
+
+
+def _unit_moments(f: Objective, features: Support) -> Matrix:
+    """The moments of these features on the scale on which also with the ridge the diagonal is 1."""
+    rows = np.append(features, f.n_features)
+    M = f.moment_rows(rows)[:, rows]
+    scale = np.append(np.sqrt(M.diagonal()[:-1]), 1.0)
+    return M / scale / scale[:, None]

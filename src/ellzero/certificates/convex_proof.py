@@ -20,7 +20,7 @@ class ConvexProof:
 
     def steps(self, deadline: float) -> Iterator[None]:
         while not self.tree.done:
-            self.tree.step()
+            self.tree.step(deadline)
             yield
 
     def lower_bound(self, s: int) -> float:

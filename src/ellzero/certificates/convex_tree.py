@@ -12,6 +12,7 @@ Where f has a ridge, the relaxation of `ridge_bound` bounds a node for each size
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -20,12 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.certificates.nodes import Incumbent
-from ellzero.certificates.perspective import FREE, IN, OUT
+from ellzero.certificates.perspective import FREE, IN, OUT, Bounds
 from ellzero.certificates.ridge_bound import RidgeBound
 from ellzero.core import Iterate, Objective, Vector
 
-ROOT_STEPS, NODE_STEPS = 100, 20
-"""Proximal steps of the relaxation at the root and at other nodes."""
+ROOT_ROUNDS, ROUND = 10, 10
+"""At the root the relaxation takes so many rounds of so many proximal steps; at a node two ..."""
+
+WORTHWHILE = 0.01
+"""... as long as a round closes this part of the gap. Where the first does not, none is taken."""
 
 
 @dataclass(order=True)
@@ -35,6 +39,7 @@ class Node:
     states: NDArray[np.int8] = field(compare=False)  # of the choosable features
     sizes: set[int] = field(compare=False)  # at which a better model may be in here
     p: NDArray[np.float64] | None = field(compare=False, default=None)
+    above: Iterate | None = field(compare=False, default=None)  # the fit of the parent
 
 
 def _has_smoothness(f: Objective) -> bool:
@@ -78,23 +83,27 @@ class ConvexTree:
     def exhausted(self, s: int) -> bool:
         return not any(s in node.sizes for node in self._open)
 
-    def step(self) -> None:
+    def step(self, deadline: float = np.inf) -> None:
         """Look at the open node of least bound."""
         node = heapq.heappop(self._open)
         self._narrow(node)
         if not node.sizes:
             return
         self.nodes += 1
-        T = self.choosable[node.states != OUT]
-        x = self.f.minimize(T)  # a diverged fit of the parent would lead astray
-        here, without = self.f.removal_bounds(x)
+        usable = node.states != OUT
+        T, free = self.choosable[usable], np.flatnonzero(node.states[usable] == FREE)
+        x = self.f.minimize(T, node.above)
+        here, without = self.f.removal_bounds(x, free)
+        if node.above is not None and x.value - here > self.margin:  # it led astray
+            x = self.f.minimize(T)
+            here, without = self.f.removal_bounds(x, free)
         node.bound = max(node.bound, here)
         self._settle(node, x)
         costs = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
-        self._fix(node, costs)
+        self._fix(node, x, costs, deadline)
         self._narrow(node)
         if node.sizes:
-            for child in self._children(node, costs):
+            for child in self._children(node, x, costs):
                 self._push(child)
 
     def _settle(self, node: Node, x: Iterate) -> None:
@@ -114,28 +123,48 @@ class ConvexTree:
             self.closed[s] = min(self.closed[s], bound)
             node.sizes.discard(s)
 
-    def _fix(self, node: Node, without: dict[int, float]) -> None:
+    def _fix(self, node: Node, x: Iterate, without: dict[int, float], deadline: float) -> None:
         """What the relaxation says of a node that is of interest at one size, and of the root."""
         if self.nodes == 1:
             cost = np.array([without[j] for j in self.choosable.tolist()])
             self.if_out = dict.fromkeys(node.sizes, cost)
         if self.relaxation is None or (len(node.sizes) > 1 and self.nodes > 1):
             return
-        p = np.zeros((len(self.choosable), *self.f.per_feature)) if node.p is None else node.p
+        p, helpful = x.x[self.choosable] if node.p is None else node.p, False
         for s in sorted(node.sizes):
-            k = np.array([s - int((node.states == IN).sum())])
-            steps = ROOT_STEPS if node.p is None else NODE_STEPS
-            p = self.relaxation.improve(p, node.states[None], k, steps)
-            found = self.relaxation.bound(p, node.states[None], k)
+            if time.monotonic() > deadline:
+                return
+            p, found = self._relaxed(node, s, p, deadline)
+            value = float(found.node[0])
+            helpful |= value - node.bound > WORTHWHILE * (self.cut(s) - node.bound)
             if self.nodes == 1:
                 self.if_in[s] = found.if_in[0]
                 self.if_out[s] = np.maximum(self.if_out[s], found.if_out[0])
-                self.root_bound[s] = float(found.node[0])
-            elif float(found.node[0]) > node.bound:
-                node.bound = float(found.node[0])
+                self.root_bound[s] = value
+            elif value > node.bound:
+                node.bound = value
         node.p = p
+        if self.nodes == 1 and not helpful:
+            self.relaxation = None
 
-    def _children(self, node: Node, without: dict[int, float]) -> Iterator[Node]:
+    def _relaxed(
+        self, node: Node, s: int, p: NDArray[np.float64], deadline: float
+    ) -> tuple[NDArray[np.float64], Bounds]:
+        """A better p for one size, and what it says."""
+        assert self.relaxation is not None
+        states, k = node.states[None], np.array([s - int((node.states == IN).sum())])
+        best = p, self.relaxation.bound(p, states, k)
+        for _ in range(ROOT_ROUNDS if self.nodes == 1 else 2):
+            p = self.relaxation.improve(p, states, k, ROUND, deadline)
+            found, before = self.relaxation.bound(p, states, k), float(best[1].node[0])
+            gain = float(found.node[0]) - before
+            if gain > 0:
+                best = p, found
+            if gain <= WORTHWHILE * (self.cut(s) - before) or time.monotonic() > deadline:
+                break
+        return best
+
+    def _children(self, node: Node, x: Iterate, without: dict[int, float]) -> Iterator[Node]:
         free = np.flatnonzero(node.states == FREE)
         bounds = np.array([without[j] for j in self.choosable[free].tolist()])
         states = node.states.copy()
@@ -147,7 +176,7 @@ class ConvexTree:
             child = states.copy()
             child[free[place]] = OUT
             bound = max(float(bounds[place]), node.bound)
-            yield Node(bound, next(self._numbers), child, sizes, node.p)
+            yield Node(bound, next(self._numbers), child, sizes, node.p, x)
             states[free[place]] = IN
 
     def _push(self, node: Node) -> None:

@@ -9,6 +9,8 @@ eigenvalue and lowered until the check holds with a margin above rounding, so it
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
@@ -34,17 +36,21 @@ def uniform(C: Matrix) -> Vector | None:
     return certified(C, np.full(len(C), lowest)) if lowest > SMALLEST else None
 
 
-def weighted(C: Matrix, w: Vector, start: Vector, floor: float) -> Vector | None:
+def weighted(
+    C: Matrix, w: Vector, start: Vector, floor: float, deadline: float = np.inf
+) -> Vector | None:
     """d that (nearly) maximises wᵀd subject to C − diag(d) ⪰ 0 and d ≥ floor.
 
     Newton's method on wᵀd + μ log det(C − diag d) + μ Σ log(d − floor), for smaller and smaller μ.
-    `start` must leave C − diag(start) positive definite.
+    `start` must leave C − diag(start) positive definite. At the deadline it ends with what it has.
     """
     d = np.maximum(0.9 * start, 1.01 * floor)
     w = w / max(w.sum(), 1e-300)
     scale = float(w @ start)
     for mu in BARRIERS * scale / len(C):
         for _ in range(8):
+            if time.monotonic() > deadline:
+                return certified(C, d)
             M = _inverse(C - np.diag(d))
             if M is None:
                 return None

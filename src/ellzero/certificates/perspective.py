@@ -19,6 +19,7 @@ Inside, features are scaled such that d = 1.
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,17 +59,23 @@ class Perspective:
         self.eigen = np.maximum(eigen, 0.0)
         self.rate = float(np.sqrt(max(self.eigen.max(), 1e-6)))
 
-    def tune(self, states: States, k: Counts, steps: int) -> Matrix:
+    def tune(self, states: States, k: Counts, steps: int, deadline: float = np.inf) -> Matrix:
         """Take the step size that gives the best bound at one node, and the p it leads to."""
         rates = self.rate * RATES
         many, ks = np.repeat(states, len(rates), axis=0), np.repeat(k, len(rates))
-        p, _ = self.improve(np.zeros(many.shape), many, ks, steps, rates[:, None])
+        p, _ = self.improve(np.zeros(many.shape), many, ks, steps, deadline, rates[:, None])
         best = int(np.argmax(self.bound(p, many, ks).node))
         self.rate = float(rates[best])
         return p[[best]]
 
     def improve(
-        self, p: Matrix, states: States, k: Counts, steps: int, rate: Any = None
+        self,
+        p: Matrix,
+        states: States,
+        k: Counts,
+        steps: int,
+        deadline: float = np.inf,
+        rate: Any = None,
     ) -> tuple[Matrix, Matrix]:
         """A better p for every node, and the weights u that go with it."""
         rho = self.rate if rate is None else rate
@@ -77,6 +84,8 @@ class Perspective:
         y = (self.c - z @ self.Q) / rho
         u = np.zeros_like(z)
         for _ in range(steps):
+            if time.monotonic() > deadline:
+                break
             b = self.c + rho * (z - y)
             w = b / rho + ((b @ self.basis) * inner) @ self.basis.T
             y += 1.6 * w - 0.6 * z  # over-relaxed

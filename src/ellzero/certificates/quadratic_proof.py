@@ -72,7 +72,7 @@ class QuadraticProof:
         sizes = sorted(self.levels, reverse=True)
         share = ROOT_SHARE * (deadline - begin) / len(sizes)
         for s in sizes:
-            self._take_root(self.levels[s], time.monotonic() + share)
+            self._take_root(self.levels[s], time.monotonic() + share, deadline)
             yield
         waiting = [self.levels[s] for s in sizes if not self.levels[s].finished]
         while waiting:
@@ -107,16 +107,17 @@ class QuadraticProof:
     def _cut(self, level: Level) -> float:
         return level.best.value - max(self.margin, self.gap * abs(level.best.value))
 
-    def _take_root(self, level: Level, deadline: float) -> None:
+    def _take_root(self, level: Level, until: float, deadline: float) -> None:
         """Bound all models of one size, and leave out what cannot be in a better one."""
         splits = self.splits
         while True:
-            root = splits.best(level.s, self._cut(level), deadline)
+            root = splits.best(level.s, self._cut(level), until, deadline)
             if root is None:
                 break
             level.bound = max(level.bound, root.value)
             kept = self._screened(level, root, splits)
-            if kept.all() or level.bound >= self._cut(level):
+            late = time.monotonic() > deadline
+            if kept.all() or level.bound >= self._cut(level) or late:
                 break
             level.features = level.features[kept]
             splits = Splits(*_parts(self.moments, level.features))

@@ -13,6 +13,8 @@ gradient method finds it, with the same exact proximal step.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,13 +32,15 @@ class RidgeBound:
         self.step = 1 / f.smoothness(f.n_features)
 
     def improve(
-        self, p: NDArray[np.float64], states: States, k: Counts, steps: int
+        self, p: NDArray[np.float64], states: States, k: Counts, steps: int, deadline: float
     ) -> NDArray[np.float64]:
         """A better p for one node: coefficients of the choosable features."""
         root, offset = np.sqrt(self.ridge), self.ridge * self.step
         x = before = np.where(self._rows(states[0] == OUT, p), 0.0, p)
         t = 1.0
         for _ in range(steps):
+            if time.monotonic() > deadline:
+                break
             faster = (1 + np.sqrt(1 + 4 * t * t)) / 2
             z = x + (t - 1) / faster * (x - before)
             a = z - self._slope(z)[1] * self.step

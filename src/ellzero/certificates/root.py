@@ -41,11 +41,11 @@ class Root:
         return float(self.bounds.node[0])
 
 
-def root_of(relaxation: Perspective, d: Vector, s: int) -> Root:
+def root_of(relaxation: Perspective, d: Vector, s: int, deadline: float) -> Root:
     states, k = np.zeros((1, len(d)), dtype=np.int8), np.array([s])
     steps = STEPS if len(d) in SPLIT_SIZES else STEPS // 4
-    p = relaxation.tune(states, k, steps // 4)
-    p, u = relaxation.improve(p, states, k, steps)
+    p = relaxation.tune(states, k, steps // 4, deadline)
+    p, u = relaxation.improve(p, states, k, steps, deadline)
     x2 = (p[0] / relaxation.root) ** 2
     slopes = np.where(u[0] > 0, 0.5 * x2 * (1 / np.maximum(u[0], 1e-12) - 1), 0.0)
     return Root(d, relaxation, p[0], slopes, relaxation.bound(p, states, k))
@@ -72,14 +72,19 @@ class Splits:
         scaled = inverse / np.sqrt(h) / np.sqrt(h)[:, None]
         return certified(self.C, 0.999 / (eigh(scaled, eigvals_only=True)[-1] * h))
 
-    def best(self, s: int, enough: float, deadline: float) -> Root | None:
-        """The best root found: stops when its value reaches `enough`, or at the deadline."""
-        roots = [self._root(d, s) for d in self.known[-3:]]
+    def best(self, s: int, enough: float, until: float, deadline: float) -> Root | None:
+        """The best root found: better splits are sought while its value is not `enough`, `until`
+        some time; at the deadline everything ends."""
+        roots = [
+            self._root(d, s, deadline)
+            for tried, d in enumerate(self.known[-3:])
+            if not tried or time.monotonic() < deadline
+        ]
         if not roots:
             return None
         best = max(roots, key=lambda root: root.value)
-        while len(self.C) in SPLIT_SIZES and best.value < enough and time.monotonic() < deadline:
-            better = self._ascended(best, s, enough)
+        while len(self.C) in SPLIT_SIZES and best.value < enough and time.monotonic() < until:
+            better = self._ascended(best, s, deadline)
             if better is None or better.value - best.value < 0.02 * (enough - best.value):
                 best = better or best
                 break
@@ -87,18 +92,20 @@ class Splits:
         self.known.append(best.d)
         return best
 
-    def _ascended(self, root: Root, s: int, enough: float) -> Root | None:
+    def _ascended(self, root: Root, s: int, deadline: float) -> Root | None:
         w = root.slopes + 1e-3 * root.slopes.max()
         if not w.any():
             return None
-        towards = weighted(self.C, w, np.full(len(w), self.lowest), 0.01 * self.lowest)
+        towards = weighted(self.C, w, np.full(len(w), self.lowest), 0.01 * self.lowest, deadline)
         if towards is None:
             return None
         for length in LENGTHS:
-            trial = self._root(root.d + length * (towards - root.d), s)
+            if time.monotonic() > deadline:
+                return None
+            trial = self._root(root.d + length * (towards - root.d), s, deadline)
             if trial.value > root.value:
                 return trial
         return None
 
-    def _root(self, d: Vector, s: int) -> Root:
-        return root_of(Perspective(self.C, self.c, self.v, d), d, s)
+    def _root(self, d: Vector, s: int, deadline: float) -> Root:
+        return root_of(Perspective(self.C, self.c, self.v, d), d, s, deadline)

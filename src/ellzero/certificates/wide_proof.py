@@ -46,7 +46,7 @@ class WideProof:
     def steps(self, deadline: float) -> Iterator[None]:
         kept, outside = np.zeros(self.f.n_features, dtype=bool), {}
         for s in sorted(self.known, reverse=True):
-            for bounds in self._relaxed(s):
+            for bounds in self._relaxed(s, deadline):
                 if bounds.node[0] > self.root[s]:
                     self.root[s] = float(bounds.node[0])
                     if_in = bounds.if_in[0]
@@ -87,7 +87,7 @@ class WideProof:
         value = self.known[s].value
         return value - max(self.margin, self.gap * abs(value))
 
-    def _relaxed(self, s: int) -> Iterator[Bounds]:
+    def _relaxed(self, s: int, deadline: float) -> Iterator[Bounds]:
         """Bounds for all models of size s, from larger and larger W."""
         k = np.array([s])
         for _ in range(ROUNDS):
@@ -95,7 +95,8 @@ class WideProof:
             rows = self.f.moment_rows(np.append(W, n))
             relaxation = Perspective(rows[:-1, W], rows[-1, W], rows[-1, -1] / 2, self.d[W])
             states = np.zeros((1, len(W)), dtype=np.int8)
-            p, _ = relaxation.improve(relaxation.tune(states, k, STEPS // 4), states, k, STEPS)
+            p = relaxation.tune(states, k, STEPS // 4, deadline)
+            p, _ = relaxation.improve(p, states, k, STEPS, deadline)
             scores, base = self._scores(W, rows, p[0] / relaxation.root, s)
             everywhere = np.zeros((1, len(self.features)), dtype=np.int8)
             yield separable_bounds(np.array([base]), scores[None], everywhere, k)

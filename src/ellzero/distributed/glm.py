@@ -80,7 +80,7 @@ class Spread(GeneralizedLinear):
     def best_subset(self, k: int) -> None:
         """Every support would take passes of its own."""
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         return Objective.removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:

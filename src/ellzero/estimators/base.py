@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ellzero.algorithms.arht import seed_of
-from ellzero.certificates import Certificate, certify
+from ellzero.certificates import Certificate, OtherObjective, certify
 from ellzero.core import Objective, Solution, Status
 from ellzero.estimators.problem import Problem, Solved, check_alpha, check_switch
 from ellzero.estimators.report import Report
@@ -96,12 +96,19 @@ class SparseEstimator(BaseEstimator):
         check_is_fitted(self)
         same = copy.copy(self)  # the data are checked once more, the model stays as it is
         X, y, weight = same._check_training_data(X, y, sample_weight)
-        solved = Solved(*same._problem(X.shape[1]).objective_of(X, y, weight), self.path_)
-        if whole_path:
-            found = certify(solved.f, self.path_, **options)
-            return {s: solved.told(certificate) for s, certificate in found.items()}
+        f, scale = same._problem(X.shape[1]).objective_of(X, y, weight)
+        solved = Solved.of(f, scale, self.path_)
         s = next(s for s, found in self.path_.items() if found is self.solution_)
-        return solved.told(certify(solved.f, self.solution_, s=s, **options))
+        sizes = list(self.path_) if whole_path else [s]
+        try:
+            found = certify(f, Path((t, solved.searched[t]) for t in sizes), **options)
+        except OtherObjective as error:
+            raise ValueError(
+                "X, y, sample_weight: expected the data of fit; with these, the loss of the model "
+                "is another one."
+            ) from error
+        told = {t: solved.told(certificate) for t, certificate in found.items()}
+        return told if whole_path else told[s]
 
     # what a subclass says
 

@@ -34,6 +34,13 @@ class Solved(NamedTuple):
     scale: Vector | None
     searched: Path
 
+    @classmethod
+    def of(cls, f: Objective, scale: Vector | None, path: Path) -> Solved:
+        """Given the solutions for the features as they came."""
+        if scale is not None:
+            path = Path((s, _unscaled(found, 1 / scale)) for s, found in path.items())
+        return cls(f, scale, path)
+
     @property
     def path(self) -> Path:
         """The solutions for the features as they came."""

@@ -93,16 +93,26 @@ class Custom(Objective):
 
     def complete(self, x: Iterate) -> Model:
         """With a check that there is a minimiser: Newton's last step, or the gradient, is small."""
-        attained = True
-        if x.minimizer and len(x.support):
-            S, u = x.support, x.coef
-            g = self._restricted_gradient(S, u)
-            if self._functions[2] is None:
-                attained = bool(np.abs(g).max() <= 1e-5 * self._scale)
-            else:
-                step = newton_step(g, self._restricted_hessian(S, u))
-                attained = bool(np.abs(step).max() <= 1e-2 * (1 + np.abs(u).max()))
-        return Model(x.x, 0.0, self._value(x.support, x.coef), attained)
+        return Model(x.x, 0.0, self._value(x.support, x.coef), self._attained(x))
+
+    def rounding(self, x: Iterate) -> float:
+        """Also what the gradient that is left may gain; anything where there is no minimiser."""
+        if not x.minimizer or not len(x.support):
+            return self.resolution
+        slope = np.abs(self._restricted_gradient(x.support, x.coef))
+        left = float(slope @ (1 + 2 * np.abs(x.coef)))
+        return self.resolution + left if self._attained(x) else np.inf
+
+    def _attained(self, x: Iterate) -> bool:
+        """Is x as good as a minimiser, if it is meant to be one?"""
+        S, u = x.support, x.coef
+        if not x.minimizer or not len(S):
+            return True
+        g = self._restricted_gradient(S, u)
+        if self._functions[2] is None:
+            return bool(np.abs(g).max() <= 1e-5 * self._scale)
+        step = newton_step(g, self._restricted_hessian(S, u))
+        return bool(np.abs(step).max() <= 1e-2 * (1 + np.abs(u).max()))
 
     # inside
 

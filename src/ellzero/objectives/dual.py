@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ellzero.core import Iterate, Matrix, Vector
+from ellzero.core import Iterate, Matrix, Support, Vector
 from ellzero.objectives.design import dense
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
@@ -28,12 +28,16 @@ BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bound
 INFEASIBLE = 1e-12
 """How far the equations of the dual may be from holding, relative to the weight of all rows."""
 
+EXACT = 1e-13
+"""Columns of unit norm with a combination shorter than this are exactly dependent."""
+
 LENGTHS = (1.0, 0.5, 0.1)
 """How much of the step is taken; less where all of it leaves the domain of the conjugate."""
 
 
-def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
-    """Bounds on min f over the support of x, and over it without each of its features."""
+@np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
+def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[float, Vector]:
+    """Bounds on min f over the support S of x, and over it without S[j], for the j asked for."""
     S, first = x.support, f.N.shape[1]
     A = dense(f._with_nuisance(S))
     assert x.nuisance is not None
@@ -41,19 +45,24 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
     penalty = f._penalty(S)
     q, D = f._slopes(x)
     H = (A.T * D) @ A + np.diag(penalty)
-    inverse = stable_inverse(H)
-    if inverse is None:  # columns are dependent, or nearly so
-        inverse = gram_inverse(H)
+    stable = stable_inverse(H)
+    inverse = gram_inverse(H) if stable is None else stable
     slope = A.T @ q + penalty * u
     newton = -inverse @ slope
+    left_over = np.abs(slope + H @ newton)
     tolerated = INFEASIBLE * f.total_weight
-    if np.abs(slope + H @ newton).max(initial=0.0) > tolerated:
+    if not left_over.max(initial=0.0) <= tolerated:
         return f.floor, np.full(len(S), f.floor)
-    left = np.arange(first, len(u))
-    removing = -inverse[:, left] * ((u + newton)[left] / inverse.diagonal()[left])
+    lost = f.resolution
+    if stable is None:
+        lost += lost_to_dependence(A, penalty, q[:, None], u[:, None], left_over)
+    left = first + asked
+    h = inverse.diagonal()[left]  # zero for a column of zeros, which costs nothing
+    removing = -inverse[:, left] * np.divide((u + newton)[left], h, np.zeros_like(h), where=h > 0)
     others = H @ removing
     others[left, np.arange(len(left))] = 0.0
-    removing[:, np.abs(others).max(axis=0) > tolerated] = 0.0  # a dependent column costs nothing
+    solved = np.abs(others).max(axis=0, initial=0.0) <= tolerated
+    removing[:, ~solved] = 0.0  # a dependent column costs nothing
     penalties = np.repeat(penalty[:, None], len(left), axis=1)
     penalties[left, np.arange(len(left))] = 0.0
 
@@ -63,16 +72,37 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate) -> tuple[float, Vector]:
         moved = (q[:, None] + D[:, None] * (A @ steps))[live]
         value = -(w * f.loss.conjugate(moved / w, y)).sum(axis=0)
         value -= 0.5 * (penalties * (u[:, None] + steps) ** 2).sum(axis=0)
-        return np.maximum(value - f.resolution, f.floor)
+        return np.where(value - lost > f.floor, value - lost, f.floor)
 
     here = dual(newton[:, None], penalty[:, None])[0]
-    bounds = np.full(len(S), f.floor)
+    bounds = np.full(len(left), f.floor)
     for length in LENGTHS:
         weak = np.flatnonzero(bounds <= here)
         if len(weak):
             steps = newton[:, None] + length * removing[:, weak]
             bounds[weak] = np.maximum(bounds[weak], dual(steps, penalties[:, weak]))
-    return float(here), np.maximum(bounds, here)
+    without = np.full(len(S), here)
+    without[asked] = np.maximum(bounds, here)
+    return float(here), without
+
+
+def lost_to_dependence(
+    A: Matrix, penalty: Vector, q: Matrix, rows: Matrix, left_over: Vector
+) -> float:
+    """What equations that hold but for `left_over` and rounding may hide of a bound, where columns
+    are dependent, or nearly so: as much as large coefficients make of it.
+
+    Predictions of a better model are taken to be at most ten times as large as these; where
+    columns are nearly dependent its coefficients may be larger by far.
+    """
+    whole = np.vstack([A, np.diag(np.sqrt(penalty))])
+    norms = np.linalg.norm(whole, axis=0)
+    norms[norms == 0] = 1.0
+    lengths = np.linalg.svd(whole / norms, compute_uv=False)
+    least = lengths[lengths > EXACT].min(initial=1.0)
+    rounding = np.finfo(float).eps * (np.abs(A).T @ np.abs(q)).max(axis=1)
+    size = np.linalg.norm(A @ rows) + np.sqrt(len(A))
+    return float((np.maximum(rounding, left_over) / norms).sum() * 10 * size / least)
 
 
 def insertion_bounds(f: GeneralizedLinear, base: Iterate) -> Vector:

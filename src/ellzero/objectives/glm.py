@@ -144,6 +144,10 @@ class GeneralizedLinear(Objective):
     def _value(self, S: Support, coef: NDArray[np.float64]) -> float:
         return self._profile(S, coef).value
 
+    def at(self, x: ArrayLike, note: str = "") -> Iterate:
+        point = self.point(x)
+        return replace(self._profile(point.support, point.coef), note=note)
+
     def upper_value(self, x: Iterate) -> float:
         if x.nuisance is None:
             return self._value(x.support, x.coef)
@@ -228,8 +232,9 @@ class GeneralizedLinear(Objective):
             below = min(below, values[i])
         return values
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
-        return super().removal_bounds(x) if self.per_feature else removal_bounds(self, x)
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        every = np.arange(len(x.support))
+        return removal_bounds(self, x, every if asked is None else asked)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         return insertion_bounds(self, base)

@@ -21,6 +21,7 @@ from ellzero.objectives.gram import (
     scaled_ridge,
 )
 from ellzero.objectives.quadratic import Quadratic, breadth
+from ellzero.objectives.rows import SAME, Rows, triangle, without_span
 from ellzero.objectives.statistics import Statistics, check_squarable
 
 
@@ -100,9 +101,20 @@ class LeastSquares(Quadratic):
         self.fit_intercept = fit_intercept
         self.total_weight = stats.weight
         self._stats = stats
-        kept = gram.diagonal > 0
-        own = stats.xx.diagonal() + (not fit_intercept) * stats.weight * stats.mean**2
-        self.digits_lost = float((own[kept] / gram.scale[kept] ** 2).max(initial=1.0))
+        self._lost = self._digits_lost(F)
+        self.digits_lost = float(self._lost[gram.diagonal > 0].max(initial=1.0))
+
+    def _digits_lost(self, F: Support) -> Vector:
+        """How much larger a column was than what the forced features leave of it, and rounding by
+        as much again where these are nearly dependent."""
+        stats = self._stats
+        raw = (not self.fit_intercept) * stats.weight
+        own = stats.xx.diagonal() + raw * stats.mean**2
+        norms = np.sqrt(np.where(own[F] > 0, own[F], 1.0))
+        block = stats.xx[np.ix_(F, F)] + raw * np.outer(stats.mean[F], stats.mean[F])
+        unit = block / norms / norms[:, None] + np.diag(scaled_ridge(self.ridge[F], norms))
+        least = np.linalg.eigvalsh(unit).min(initial=1.0)
+        return own / self.gram.scale**2 / max(least, 1e-12)
 
     def _set_lazily(
         self, design: Design, y: Vector, w: Any, fit_intercept: bool, forced: Any, ridge: Any
@@ -157,6 +169,27 @@ class LeastSquares(Quadratic):
         value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
         return self._model(T, coef, value, mean_y - mean @ coef)
 
+    def from_rows(self, deadline: float = np.inf) -> Rows | None:
+        if self._data is None:
+            return None
+        F, free = np.array(self.forced, dtype=np.intp), self.choosable
+        T = np.concatenate([F, free])
+        A, t, mean, _ = self._rows(T)
+        norms = np.linalg.norm(A, axis=0)
+        zero = norms**2 <= CONSTANT * self.total_weight * mean**2
+        norms[zero] = 1.0
+        penalty = scaled_ridge(self.ridge[T], norms)
+        whole = np.sqrt(~zero + penalty)
+        whole[whole == 0] = 1.0
+        ridge = np.diag(np.sqrt(penalty) / whole)
+        A = np.column_stack([A * ~zero / norms / whole, t])
+        R = triangle(np.vstack([A, np.pad(ridge, ((0, 0), (0, 1)))]), deadline)
+        R, lost = without_span(R, len(F))
+        R[:, :-1] *= np.linalg.norm(R[:, :-1], axis=0) > SAME
+        columns, scale = np.zeros((len(R), self.n_features)), np.ones(self.n_features)
+        columns[:, free], scale[free] = R[:, :-1], (norms * whole)[len(F) :]
+        return Rows(columns, R[:, -1], scale, self.forced, lost)
+
     def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
         """Columns of X and y, centred and weighted, or others of equal products; and the means."""
         design, y, w = self._data
@@ -166,6 +199,8 @@ class LeastSquares(Quadratic):
             share = np.full(len(y), 1 / len(y)) if w is None else w / w.sum()
             mean, mean_y = share @ A, float(share @ y)
             A, t = A - mean, y - mean_y
+            left = share @ A  # of a large mean, which is rounded too
+            A, mean = A - left, mean + left
         if w is not None:
             root = np.sqrt(w)
             A, t = root[:, None] * A, root * t
@@ -179,10 +214,14 @@ class LeastSquares(Quadratic):
         factor, info = lapack.dpotrf(self._block(S), lower=1)
         if info != 0:
             return False
+        if self.forced and not self.gram.diagonal[S].all():  # as the forced ones, or nearly so
+            return False
         offset = self._stats.weight * self._stats.mean[S] ** 2
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             lost = 1 + np.max(offset / self._stats.xx.diagonal()[S], initial=0.0)
         pivot = factor.diagonal().min(initial=1.0) ** 2
+        if self.forced:
+            lost *= self._lost[S].max(initial=1.0)
         return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot)
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:

@@ -10,6 +10,7 @@ from scipy.linalg import helmert
 
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, magnitudes
 from ellzero.objectives.design import as_array, check_target
+from ellzero.objectives.dual import INFEASIBLE, LENGTHS, lost_to_dependence
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.group_quadratic import LocalGroupModel
@@ -144,6 +145,54 @@ class Multinomial(GeneralizedLinear):
                 dual -= 0.5 * float(penalty @ magnitudes(rows + back) ** 2)
                 bounds[i] = dual - 0.5 * ridge[i] * float(new @ new) - self.resolution
         return bounds
+
+    @np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """From points of the dual problem, as in `dual`: leaving out a feature makes its equations
+        void."""
+        S, r, first = x.support, self.n_classes - 1, self.N.shape[1]
+        A, rows = self._with_nuisance(S), self._rows(x)
+        penalty = np.repeat(self._penalty(S), r)
+        slopes, second = self._slopes(x)
+        errors = self._errors(slopes)
+        p, u = errors + self.y, (rows @ self.basis).ravel()
+        H = self.curvature(p, second, A, A) + np.diag(penalty)
+        stable = stable_inverse(H)
+        inverse = gram_inverse(H) if stable is None else stable
+        slope = (A.T @ slopes @ self.basis).ravel() + penalty * u
+        newton = -inverse @ slope
+        tolerated = INFEASIBLE * self.total_weight
+        left_over = np.abs(slope + H @ newton)
+        if not left_over.max(initial=0.0) <= tolerated:
+            return self.floor, np.full(len(S), self.floor)
+        lost = self.resolution
+        if stable is None:
+            worst = left_over.reshape(-1, r).max(axis=1)
+            lost += lost_to_dependence(A, self._penalty(S), slopes, rows, worst)
+
+        def dual(step: Vector, penalty: Vector) -> float:
+            move = A @ (step.reshape(-1, r) @ self.basis.T)
+            moved = errors + p * (move - (p * move).sum(axis=1, keepdims=True))
+            value = -float(self.weight @ self.loss.conjugate(moved, self.y))
+            value -= 0.5 * float(penalty @ (u + step) ** 2)
+            return value - lost if value - lost > self.floor else self.floor
+
+        here = dual(newton, penalty)
+        without = np.full(len(S), here)
+        for j in range(len(S)) if asked is None else asked:
+            own = slice((first + j) * r, (first + j + 1) * r)
+            block = stable_inverse(inverse[own, own])
+            if block is None:  # a dependent feature costs nothing
+                continue
+            removing = -inverse[:, own] @ (block @ (u + newton)[own])
+            others = H @ removing
+            others[own] = 0.0
+            free = penalty.copy()
+            free[own] = 0.0
+            if np.abs(others).max() <= tolerated:
+                found = (dual(newton + length * removing, free) for length in LENGTHS)
+                without[j] = max(without[j], next((v for v in found if v > here), here))
+        return here, without
 
     def _local_model(self, x: Iterate) -> Objective:
         if x.nuisance is None:

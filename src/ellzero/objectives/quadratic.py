@@ -198,7 +198,7 @@ class Quadratic(Objective):
         unit = np.finfo(float).eps * self.digits_lost
         return self.resolution + 8 * unit * float(size * (self.unit + size))
 
-    def removal_bounds(self, x: Iterate) -> tuple[float, Vector]:
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         rounding = self.rounding(x)
         cost = np.maximum(self.removal_values(x.support) - x.value, 0.0)
         return x.value - rounding, x.value + (1 - 1e-6) * cost - rounding
@@ -415,6 +415,9 @@ def _independent(left: Matrix) -> Matrix:
 
 
 def _pseudo_inverse(A: Matrix) -> Matrix:
-    w, Q = eigh(A)
+    """On the unit scale, which a large ridge may have left."""
+    scale = np.sqrt(np.maximum(A.diagonal(), 1.0))
+    w, Q = eigh(A / scale / scale[:, None])
     keep = w > DEPENDENT * max(w.max(initial=0.0), 1e-300)
+    Q = Q / scale[:, None]
     return (Q[:, keep] / w[keep]) @ Q[:, keep].T
