@@ -139,7 +139,7 @@ class TestAgreement:
         np.testing.assert_array_equal(found.predict(blocks).compute(), found.predict(X))
 
     def test_the_search_itself_on_sparse_blocks(self, data, monkeypatch, lazy_gram):
-        monkeypatch.setattr("ellzero.objectives.glm.LARGEST_SPARSE_LOCAL_GRAM", 0)
+        monkeypatch.setattr("ellzero.objectives.local_model.LARGEST_SPARSE_LOCAL_GRAM", 0)
         X, targets, _ = data
         X, y = X * (np.abs(X) > np.abs(X).mean(axis=0)), targets["two classes"]
         blocks = da.from_array(X, chunks=(100, N)).map_blocks(sparse.csr_matrix)
@@ -274,7 +274,7 @@ class TestObjectives:
     @pytest.mark.parametrize("target", ["numbers", "two classes"])
     def test_without_a_gram_matrix(self, data, target, lazy_gram, monkeypatch):
         monkeypatch.setattr("ellzero.distributed.table.LARGEST_GRAM", 0)
-        monkeypatch.setattr("ellzero.objectives.glm.LARGEST_LOCAL_GRAM", 0)
+        monkeypatch.setattr("ellzero.objectives.local_model.LARGEST_LOCAL_GRAM", 0)
         pair = self.make(target, data)
         self.test_neighbours(pair)
         self.test_values_gradients_and_minimisers(pair, np.random.default_rng(1))

@@ -15,8 +15,9 @@ from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
 from ellzero.objectives.design import Design, Standardised, divided_columns
-from ellzero.objectives.glm import CurvedGram, GeneralizedLinear
+from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.gram import scaled_ridge
+from ellzero.objectives.local_model import CurvedGram
 from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.restricted import Restricted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,21 +24,15 @@ from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
     LazyGram,
-    gram_inverse,
     profiled_moments,
     scaled_ridge,
 )
+from ellzero.objectives.local_model import CurvedGram, local_model
 from ellzero.objectives.losses import Loss
 from ellzero.objectives.newton import Minimum
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
-
-LARGEST_LOCAL_GRAM = 500
-"""With more features, only those rows of a local model's Gram matrix are made that are used."""
-
-LARGEST_SPARSE_LOCAL_GRAM = 128
-"""The same for sparse data, of which a few columns are handled faster than all."""
 
 FEW = 500
 """So many supports of one size are all looked at ..."""
@@ -251,37 +245,7 @@ class GeneralizedLinear(Objective):
         return self._last.model[2]
 
     def _local_model(self, x: Iterate) -> Objective:
-        if x.nuisance is None:
-            x = self._profile(x.support, x.coef)
-        largest = LARGEST_SPARSE_LOCAL_GRAM if self.is_sparse else LARGEST_LOCAL_GRAM
-        gram, own, cross = self._curved_gram(x, largest)
-        S = x.support
-        scaled = x.coef * gram.scale[S]
-        Hx = gram.combined(S, scaled[None])[0] * gram.scale
-        g = self.gradient(x)
-        g[S] -= self.ridge[S] * x.coef
-        b = Hx - g
-        constant = x.value - 0.5 * self.ridge[S] @ x.coef**2 - g[S] @ x.coef + 0.5 * Hx[S] @ x.coef
-        ridge = self.ridge + self._stiffness(x, g, gram) if self.is_sparse else self.ridge
-        model = LocalModel(gram, b, float(constant), ridge)
-        model.forced = self.forced
-        model.centre = x
-        model.slope = -gram_inverse(own + np.diag(self._penalty(S[:0]))) @ cross * self.scale
-        return model
-
-    def _stiffness(self, x: Iterate, g: Vector, gram: Gram) -> Vector:
-        """A ridge that keeps what the model promises of a feature to what its rows can give.
-
-        Sparse features may have few rows, and these be far from where the second derivatives hold:
-        a row whose class has probability p promises (1 − p)/2p, and gives −log p.
-        """
-        if self.floor != 0:
-            return np.zeros(self.n_features)
-        gives = self._agreeing_losses(x, g)
-        wanted = np.divide(g * g, 2 * gives, out=np.zeros_like(g), where=gives > 0)
-        extra = np.maximum(wanted - gram.scale**2 - self.ridge, 0.0)
-        extra[x.support] = 0.0
-        return extra
+        return local_model(self, x if x.nuisance is not None else self._profile(x.support, x.coef))
 
     # sums over the rows
 
@@ -440,26 +404,6 @@ class Last:
     predictions: tuple[Iterate, NDArray[np.float64]] | None = None
     columns: tuple[bytes, Any] | None = None
     model: tuple[Iterate, Vector, Objective] | None = None
-
-
-class CurvedGram(NamedTuple):
-    gram: Gram
-    own: Matrix  # NᵀDN, for the columns N of the intercept and the forced features
-    cross: Matrix  # NᵀDX
-
-
-class LocalModel(Quadratic):
-    """A quadratic model that also predicts the intercept and the forced coefficients."""
-
-    centre: Iterate
-    slope: Matrix
-
-    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
-        x = super().minimize(support)
-        there = self.slope[:, x.support] @ x.coef
-        here = self.slope[:, self.centre.support] @ self.centre.coef
-        assert self.centre.nuisance is not None
-        return replace(x, nuisance=self.centre.nuisance + there - here)
 
 
 def _standardised(X: Any, centre: bool) -> Standardised:
