@@ -39,3 +39,10 @@ def inverse_of(A: Matrix) -> Matrix | None:
         return factor
     root = lapack.dtrtri(factor, lower=1)[0]
     return root.T @ root
+
+
+def independent(left: Matrix) -> Matrix:
+    """inf instead of what is left of a dependent column, so that inserting it gains nothing."""
+    left = np.maximum(left, 0.0)
+    left[left <= DEPENDENT] = np.inf
+    return left

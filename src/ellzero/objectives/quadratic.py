@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from functools import partial
 from math import comb
 from typing import Any, NamedTuple
 
@@ -13,15 +13,13 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once, smallest
-from ellzero.linalg import DEPENDENT, cholesky, inverse_of, solve_each
+from ellzero.linalg import DEPENDENT, cholesky, independent, inverse_of, solve_each
+from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 
 SCREENED = 512
 """So many columns with large gradients are looked at where moments are not held."""
-
-PAIRS_AT_ONCE = 32
-"""Rows of the matrix of all pairs that are scored together."""
 
 ENUMERABLE = 10_000
 """Up to this many supports of one size are simply all looked at."""
@@ -149,7 +147,7 @@ class Quadratic(Objective):
     ) -> Vector:
         value, residual, left = self._insertion(S)
         gain = residual * residual
-        gain /= 2 * _independent(left)
+        gain /= 2 * independent(left)
         values = (value - gain) * self.unit**2
         values[~self.outside(S)] = np.inf
         return values
@@ -180,11 +178,11 @@ class Quadratic(Objective):
             return super().promising_insertions(S, count)
         residual = self.c - self.gram.combined(S, (inverse @ self.c[S])[None])[0]
         norm = self.gram.diagonal + self._penalty
-        gain = np.where(self.outside(S), residual * residual / _independent(norm), -np.inf)
+        gain = np.where(self.outside(S), residual * residual / independent(norm), -np.inf)
         few = smallest(-gain, max(SCREENED, count))
         across = self.gram.block(S, few)
         left = norm[few] - np.einsum("ij,ij->j", across, inverse @ across)
-        return few[smallest(-(residual[few] ** 2) / _independent(left), count)]
+        return few[smallest(-(residual[few] ** 2) / independent(left), count)]
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         t = self._tableau(S)
@@ -240,7 +238,7 @@ class Quadratic(Objective):
         left /= h[:, None]
         left += t.left[columns]
         residual *= residual
-        residual /= _independent(left)
+        residual /= independent(left)
         values = np.multiply(residual, -0.5 * self.unit**2, out=residual)
         values += (self.unit**2 * removed)[:, None]
         return values
@@ -284,33 +282,10 @@ class Quadratic(Objective):
     def best_subset(self, k: int) -> Iterate | None:
         if not isinstance(self.gram, DenseGram):
             return None
-        if k == 2:
-            return self._best_pair()
-        if comb(self.n_choosable, k) > ENUMERABLE:
+        if k != 2 and comb(self.n_choosable, k) > ENUMERABLE:
             return None
-        choosable = self.choosable
-        subsets = np.array(list(combinations(choosable.tolist(), k)), dtype=np.intp)
-        A = self.gram.matrix + np.diag(self._penalty)
-        blocks, c = A[subsets[:, :, None], subsets[:, None, :]], self.c[subsets]
-        inverses = np.linalg.pinv(blocks, rcond=DEPENDENT, hermitian=True)
-        explained = np.einsum("ni,nij,nj->n", c, inverses, c)
-        return self.minimize(subsets[np.argmax(explained)])
-
-    def _best_pair(self) -> Iterate:
-        free = self.choosable
-        d = (self.gram.diagonal + self._penalty)[free]
-        c = self.c[free]
-        best, found = -np.inf, free[:2]
-        for begin in range(0, len(free), PAIRS_AT_ONCE):
-            a = np.arange(begin, min(begin + PAIRS_AT_ONCE, len(free)))
-            between = self.gram.rows(free[a])[:, free]
-            gain = _pair_gain(c[a][:, None], c, d[a][:, None], d, between)
-            gain[a - begin, a] = -np.inf
-            top = int(np.argmax(gain))
-            if gain.flat[top] > best:
-                best = gain.flat[top]
-                found = free[[a[top // len(free)], top % len(free)]]
-        return self.minimize(found)
+        best = best_pair if k == 2 else partial(best_of_all, k=k)
+        return self.minimize(best(self.gram.matrix, self._penalty, self.c, self.choosable))
 
     def quadratic_model(self, x: Iterate) -> Objective:
         return self
@@ -395,23 +370,6 @@ def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
     if eigvalsh(G, subset_by_index=[0, 0])[0] < -1e-8 * size:
         raise ValueError("gram: is not positive semidefinite, so f is not convex.")
     return G
-
-
-def _pair_gain(r: Any, q: Any, d: Any, e: Any, between: Any) -> Vector:
-    """How much two columns lower f: residuals r and q, what is left d and e, and their product."""
-    determinant = d * e - between**2
-    dependent = (determinant <= DEPENDENT * np.maximum(d * e, DEPENDENT)) | (d * e <= DEPENDENT)
-    safe = np.where(dependent, 1.0, determinant)
-    together = (r * r * e - 2 * r * q * between + q * q * d) / safe
-    alone = np.maximum(r * r / _independent(d), q * q / _independent(e))
-    return 0.5 * np.where(dependent, alone, together)
-
-
-def _independent(left: Matrix) -> Matrix:
-    """inf instead of what is left of a dependent column, so that inserting it gains nothing."""
-    left = np.maximum(left, 0.0)
-    left[left <= DEPENDENT] = np.inf
-    return left
 
 
 def _pseudo_inverse(A: Matrix) -> Matrix:
