@@ -271,8 +271,18 @@ def test_what_is_asked_for_is_checked(tmp_path, capsys):
         chosen(["fig1"], ["letter"])
     assert main(["reproduce", "fig5", "--out", str(tmp_path)]) == 1
     assert "fig5" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["reproduce", "--jobs", "0"])
+    assert main(["reproduce", "--jobs", "0"]) == 2
+    assert "--jobs" in capsys.readouterr().err
+
+
+def test_a_readme_of_someone_else_is_not_overwritten(small, tmp_path, capsys):
+    mine = tmp_path / "README.md"
+    mine.write_text("# My project\n", encoding="utf-8")
+    arguments = ["fig1", "--out", str(tmp_path), "--data-home", str(small), "--no-download"]
+    assert main(["reproduce", *arguments]) == 1
+    assert "README.md is not a report of these experiments" in capsys.readouterr().err
+    assert mine.read_text(encoding="utf-8") == "# My project\n"
+    assert not (tmp_path / "results.jsonl").exists()
 
 
 # what the report says

@@ -15,6 +15,8 @@ from ellzero.experiments.figures import CURVES, FIGURES, METHODS, REFITTED, Sett
 from ellzero.experiments.observations import Losses, verdicts
 from ellzero.experiments.store import Result
 
+TITLE = "# The paper's experiments"
+
 Shown = Mapping[str, Sequence[Result]]
 """The results of each data set."""
 
@@ -28,6 +30,15 @@ def table(results: Iterable[Result], file: Path) -> Path:
     frame = frame.assign(method=method).sort_values(["figure", "dataset", "method", "sparsity"])
     frame.astype({"method": str}).to_parquet(file, index=False)
     return file
+
+
+def check_ours(file: Path) -> None:
+    """An error if the report would take the place of a file that is not one."""
+    if file.exists() and not file.read_text(encoding="utf-8", errors="replace").startswith(TITLE):
+        raise FileExistsError(
+            f"out: {file} is not a report of these experiments and would be lost; "
+            "choose another folder."
+        )
 
 
 def losses_of(results: Iterable[Result]) -> Losses:
@@ -59,7 +70,7 @@ def write(
     file: Path,
 ) -> Path:
     """The report; `skipped` has the reason for each data set without results."""
-    lines = ["# The paper's experiments", "", *_introduction(settings), "", *_summary(shown)]
+    lines = [TITLE, "", *_introduction(settings), "", *_summary(shown)]
     for name, names in figures.items():
         here = [dataset for dataset in names if dataset in shown]
         if not here:

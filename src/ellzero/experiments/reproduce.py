@@ -46,9 +46,12 @@ def reproduce(
     ------
     FileNotFoundError
         None of the data sets can be had.
+    FileExistsError
+        `out` has a README.md that is not a report of these experiments.
     """
     wanted = chosen(figures, datasets)
     _check_packages()
+    report.check_ours(out / "README.md")
     work, skipped = _work(wanted, settings, data_home, download)
     if not work:
         reasons = "\n".join(skipped.values())
