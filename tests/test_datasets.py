@@ -265,7 +265,7 @@ def test_the_sum_of_bytes_after_an_archive_is_checked(name, small, tmp_path):
         (b"", "No columns"),
         (b"\x00\x01\x02\xff" * 99, "is not a whole"),
         (b"T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0\n" * ROWS, "16 columns, not 17"),
-        (b"T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0,word\n" * ROWS, "is not a whole"),
+        (b"T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0,word\n" * ROWS, "column 'yegvx' is not all"),
         (b"T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0,\n" * ROWS, "'yegvx' is missing"),
         (b"T,2,8,3,5,1,8,13,0,6,6,10,8,0,8,0,8\n" * (ROWS + 1), f"{ROWS + 1} rows, not {ROWS}"),
     ],

@@ -151,11 +151,21 @@ def test_new_data(frame):
 def test_bad_input(frame):
     with pytest.raises(ValueError, match="no row is complete"):
         Preprocessing().fit(pd.DataFrame({"x": [np.nan, np.nan]}))
+    with pytest.raises(ValueError, match="'x' has an infinite entry"):
+        Preprocessing().fit(pd.DataFrame({"x": [np.inf, 1.0]}))
+    with pytest.raises(ValueError, match="two columns are called '1'"):
+        Preprocessing().fit(pd.DataFrame([[1.0, 2.0]], columns=[1, "1"]))
+    with pytest.raises(TypeError, match="absent: expected a tuple of words, got 'NA'"):
+        Preprocessing(absent="NA").fit(frame)
     prep = Preprocessing().fit(frame)
     with pytest.raises(ValueError, match="expected 9 coefficients"):
         prep.original_coef(np.zeros(8))
     with pytest.raises(ValueError, match="expected 9 columns"):
         prep.inverse_transform(np.zeros((3, 8)))
+    with pytest.raises(ValueError, match=r"expected 9 columns, got shape \(9,\)"):
+        prep.inverse_transform([0.0] * 9)
+    with pytest.raises(ValueError, match="'age' had numbers in fit"):
+        prep.transform(frame.assign(age="old"))
 
 
 def test_it_is_a_transformer(frame):

@@ -50,7 +50,7 @@ def read(path: Path, part: Part, entry: Entry, called: str = "") -> Any:
         if isinstance(error, OSError) and error.errno is not None:  # not about the content
             raise
         advice = "" if called else " Delete it to have it downloaded again."
-        reason = error if str(error) else type(error).__name__
+        reason = str(error).rstrip(".") or type(error).__name__
         raise ValueError(
             f"{called or path} is not a whole {part.name}: {reason}.{advice}"
         ) from error
@@ -198,4 +198,7 @@ def _words(column: Any) -> Any:
 
 
 def _numbers(column: Any) -> Any:
-    return pandas().to_numeric(column).astype(np.float64)
+    try:
+        return pandas().to_numeric(column).astype(np.float64)
+    except ValueError as error:
+        raise ValueError(f"column {column.name!r} is not all numbers: {error}") from error

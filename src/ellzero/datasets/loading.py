@@ -232,7 +232,7 @@ def _fetch_openml(part: Part, entry: Entry, folder: Path) -> tuple[Any, Path]:
 
 
 def _wanted(entry: Entry, folder: Path, reasons: list[str]) -> str:
-    lines = [f"{entry.name} is not in {folder}" + (" and could not be downloaded." * bool(reasons))]
+    lines = [f"{entry.name} is not in {folder}{' and could not be downloaded' * bool(reasons)}."]
     lines += [f"  {reason}" for reason in reasons]
     lines += ["Get one of these by hand and put it there under the name given:"]
     for source in entry.sources:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -54,7 +55,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        absent: tuple[str, ...] = ("?",),
+        absent: Sequence[str] = ("?",),
         ones: bool = True,
         unit_norm: bool = True,
         sparse_output: bool | Literal["auto"] = "auto",
@@ -93,8 +94,9 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         """The frame that a matrix was made of, but for rows that were discarded."""
         check_is_fitted(self)
         columns = self._columns()
-        if A.shape[1] != len(self.norms_):
-            raise ValueError(f"A: expected {len(self.norms_)} columns, got {A.shape[1]}.")
+        shape = np.shape(A)
+        if len(shape) != 2 or shape[1] != len(self.norms_):
+            raise ValueError(f"A: expected {len(self.norms_)} columns, got shape {shape}.")
         B = sparse.csc_matrix(A) @ sparse.diags(self.norms_)
         made: dict[str, Any] = {}
         for name in self.feature_names_in_:
@@ -137,6 +139,8 @@ class Preprocessing(TransformerMixin, BaseEstimator):
 
     def _fit(self, frame: Any) -> Any:
         """Learns levels and norms; returns the matrix before it is scaled."""
+        if isinstance(self.absent, str):
+            raise TypeError(f"absent: expected a tuple of words, got {self.absent!r}.")
         numeric = pandas().api.types.is_numeric_dtype
         self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         self.n_features_in_ = len(frame.columns)
@@ -183,7 +187,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
                 block = self._one_hot(name, column)
                 blocks.append(block if is_sparse else block.toarray())
             else:
-                numbers = column.to_numpy(np.float64)[:, None]
+                numbers = _numbers(name, column)[:, None]
                 blocks.append(sparse.csc_matrix(numbers) if is_sparse else numbers)
         if self.ones:
             blocks.append(np.ones((len(frame), 1)))
@@ -211,4 +215,17 @@ class Preprocessing(TransformerMixin, BaseEstimator):
 def _frame(X: Any) -> Any:
     frame = pandas().DataFrame(X)
     frame.columns = [str(name) for name in frame.columns]
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"X: two columns are called {twice!r}.")
     return frame
+
+
+def _numbers(name: str, column: Any) -> np.ndarray:
+    try:
+        numbers = column.to_numpy(np.float64)
+    except ValueError as error:
+        raise ValueError(f"X: column {name!r} had numbers in fit: {error}.") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"X: column {name!r} has an infinite entry.")
+    return numbers
