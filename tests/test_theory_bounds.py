@@ -154,7 +154,14 @@ def test_bad_arguments_are_named():
         (lambda: bounds.ompr_error_factor(2, 1, 2.0, 1.0), "theta"),
         (lambda: bounds.recovery_accuracy(0.0, 1.0, 1.0), "theta"),
         (lambda: bounds.rip_condition(0), "ratio"),
+        (lambda: bounds.rip_condition(2, 1.5), "theta"),
         (lambda: bounds.arht_runs(5, 1.0, 0.0), "epsilon"),
+        (lambda: bounds.arht_runs(0, 1.0, 0.1), "n:"),
+        (lambda: bounds.arht_runs(5, np.nan, 0.1), "span"),
+        (lambda: bounds.arht_core_iterations(-3, 1.0, 0.1), "s:"),
+        (lambda: bounds.ompr_iterations(2, 1, 1.0, 1.0, 0.0, 0.5), "accuracy"),
+        (lambda: bounds.ompr_contraction(2, 1, 1.0, 0), "missing"),
+        (lambda: bounds.omp_sparsity(2, 3.0, 10.0, 0.0), "epsilon"),
     ):
         with pytest.raises(ValueError, match=name):
             call()

@@ -40,6 +40,7 @@ def arht_core_iterations(s: int, span: float, epsilon: float) -> int:
     others, enough of them if log(span/ε) ≥ 5/9; ellzero therefore never takes the logarithm as less
     than 1.
     """
+    check_count("s", s, 1)
     return ceil(2 * s * _log(span, epsilon))
 
 
@@ -60,6 +61,7 @@ def arht_runs(n: int, span: float, epsilon: float) -> int:
 
     There are 5 log(6 n log(span/ε)) of them, each failing with probability at most 0.8.
     """
+    check_count("n", n, 1)
     return ceil(5 * log(6 * n * _log(span, epsilon)))
 
 
@@ -103,7 +105,7 @@ def recovery_accuracy(theta: float, zeta: float, rho_minus: float) -> float:
     It is ζ²/ρ⁻ · θ (1 + θ/2).
     """
     check_number("theta", theta, above=0.0)
-    return zeta**2 / rho_minus * theta * (1 + theta / 2)
+    return zeta**2 / rho_minus * theta * (1 + theta / 2) if rho_minus > 0 else inf
 
 
 def support_recovery_accuracy(x_min: float, zeta: float, rho_minus: float) -> float:
@@ -162,6 +164,7 @@ def ompr_iterations(
     below 2 − θ, where the accuracy is B = ε + C (f(x*) − f(x̄*)).
     """
     _check_theta(theta)
+    check_number("accuracy", accuracy, above=0.0)
     q = ompr_ratio(s, s_star, kappa_tilde)
     if q >= 2 - theta:
         return inf
@@ -178,6 +181,7 @@ def ompr_contraction(
     S ∪ S*, is inf if f(x*) = f(x̃). With μ = √(s*/s) and q = μκ̃ the factor is 1 − μ/missing · r,
     r = 1 if q ≤ 1, else r = 2 − q − 2(q − 1)/(√excess − 1).
     """
+    check_count("missing", missing, 1)
     q = ompr_ratio(s, s_star, kappa_tilde)
     if q <= 1:
         rate = 1.0
@@ -209,7 +213,8 @@ def rip_condition(ratio: float, theta: float = 0.0) -> float:
     [0.333, 0.478, 0.552, 0.833]
     """
     check_number("ratio", ratio, above=0.0)
-    check_number("theta", theta)
+    if theta != 0:
+        _check_theta(theta)
     k = (2 - theta) * sqrt(ratio)
     return (k - 1) / (k + 1)
 
@@ -237,6 +242,7 @@ def omp_sparsity(s_star: int, kappa: float, gap: float, epsilon: float) -> float
     that at least (f(x) − f(x*))/(s*κ).
     """
     _check(s_star, kappa)
+    check_number("epsilon", epsilon, above=0.0)
     return _ceil(s_star * kappa * max(log(gap / epsilon), 0.0)) if gap > 0 else 0
 
 
@@ -264,6 +270,7 @@ def _check_theta(theta: float) -> None:
 def _log(span: float, epsilon: float) -> float:
     """log(span/ε), and at least 1."""
     check_number("epsilon", epsilon, above=0.0)
+    check_number("span", span)
     return max(log(span / epsilon), 1.0) if span > 0 else 1.0
 
 
