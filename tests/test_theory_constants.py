@@ -269,3 +269,7 @@ def test_bad_arguments_are_named(rng):
         constants.kappa(f, 0)
     with pytest.raises(ValueError, match="s:"):
         constants.zeta(f, np.zeros(3), 1.5)
+    with pytest.raises(ValueError, match="x: expected finite"):
+        constants.zeta(f, [0.0, np.nan, 0.0], 1)
+    with pytest.raises(ValueError, match=r"box: expected one number or 3, got shape \(2,\)"):
+        constants.kappa(f, 1, Domain(box=[1.0, 2.0]))

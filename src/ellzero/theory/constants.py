@@ -97,7 +97,10 @@ def zeta(f: Objective, x: ArrayLike, s: int) -> Interval:
     """
     check_objective(f)
     check_count("s", s, 1)
-    g, g0 = (f.gradient(point) for point in (np.asarray(x, dtype=float), np.zeros_like(x, float)))
+    x = np.asarray(x, dtype=float)
+    if not np.isfinite(x).all():
+        raise ValueError("x: expected finite coefficients.")
+    g, g0 = (f.gradient(point) for point in (x, np.zeros_like(x)))
     margin = (1e-12 if isinstance(f, Quadratic) else 1e-6) * (_largest(g0, s) + _largest(g - g0, s))
     norm = _largest(g, s)
     return Interval(max(norm - margin, 0.0), norm + margin)
@@ -117,6 +120,10 @@ class Curvature:
 
     def __init__(self, f: Objective, domain: Domain = EVERYWHERE):
         check_objective(f)
+        if np.shape(domain.box) not in ((), (f.n_features,)):
+            raise ValueError(
+                f"box: expected one number or {f.n_features}, got shape {np.shape(domain.box)}."
+            )
         self.f, self.n = f, f.n_choosable
         if isinstance(f, Quadratic):
             self.least = self.most = spectrum_of(f)
