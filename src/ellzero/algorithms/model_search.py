@@ -23,7 +23,10 @@ REACH = 2
 """Otherwise a model is searched over sizes that differ by up to this many features."""
 
 PROPOSALS = 2
-"""So many supports of each size are proposed."""
+"""So many supports of each size are proposed, and one more below `DIVERSE` features ..."""
+
+DIVERSE = 8
+"""... where a change is large, a model is least true, and a refit costs little."""
 
 CANDIDATES = 64
 """The model is searched among this many of the best insertions."""
@@ -112,9 +115,10 @@ class ModelSearch:
         """A search of the model, from x, over the sizes around that of x."""
         k = len(x.support)
         bottom, top = min(k, max(k - reach, 1)), min(k + reach, self.levels.top)
-        found = Levels(bottom, top, PROPOSALS, model.resolution)
+        proposals = PROPOSALS + (k < DIVERSE)
+        found = Levels(bottom, top, proposals, model.resolution)
         found.offer(x.support, x.value)
-        search = QuadraticSearch(model, found)
+        search = QuadraticSearch(model, found, DIVERSE)
         search.use(model.promising_insertions(x.support, CANDIDATES))
         return search
 

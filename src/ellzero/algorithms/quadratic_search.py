@@ -67,8 +67,8 @@ class View(NamedTuple):
 class QuadraticSearch:
     """Settles `levels` on a quadratic f."""
 
-    def __init__(self, f: Objective, levels: Levels):
-        self.f, self.levels = f, levels
+    def __init__(self, f: Objective, levels: Levels, diverse: int = DIVERSE):
+        self.f, self.levels, self.diverse = f, levels, diverse
         self.explored = 0
         diagonal = f.moment_diagonal
         assert diagonal is not None
@@ -230,7 +230,7 @@ class QuadraticSearch:
         entered, exchanged = (best_pairs(pair, inside, kind) for kind in (0, 1))
         for a, x in enumerate(batch):
             x.value = float(T[a, -1, -1] / 2)
-            few = self.levels.breadth if len(x.support) < DIVERSE else 2
+            few = self.levels.breadth if len(x.support) < self.diverse else 2
             moves = [(i,) for i in smallest(np.where(inside[a] == 0, single[a], np.inf), few)]
             moves += [(j,) for j in smallest(np.where(inside[a] == 1, single[a], np.inf), few)]
             for move in [*moves, exchanged[a], entered[a]]:
