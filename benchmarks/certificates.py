@@ -68,6 +68,7 @@ TABLE = [
     ("slice_first682", "least_squares", (5, 20)),
     ("letter", "logistic", (4, 8, 12)),
     ("ijcnn1", "logistic", (4, 8, 16)),
+    ("kddcup04_bio", "logistic", (5, 15)),
 ]
 
 
