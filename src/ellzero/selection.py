@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -232,6 +233,14 @@ def _one_by_one(
             model = f.complete(greedy[s])
             yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
         return
+    if method is arht:
+        same_at_all_sizes: dict[str, Callable[[], float]] = {
+            "rho": partial(f.smoothness, 2),
+            "lower": f.lower_bound,
+        }
+        options = options | {
+            name: make() for name, make in same_at_all_sizes.items() if options.get(name) is None
+        }
     tasks = [(s, {**options, "start": greedy[s]} if from_omp else options) for s in wanted]
     if n_jobs not in (None, 1):
         if callback is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ellzero.algorithms.seeds import child, seed_of
 from ellzero.algorithms.start import starting_point
 from ellzero.checks import check_count, check_number
 from ellzero.core import Iterate, Matrix, Objective, Status, Support, magnitudes, swapped
@@ -189,25 +190,6 @@ def sample(x: Iterate, U: frozenset[int], rng: np.random.Generator) -> int | Non
         return None
     k = min(int(np.searchsorted(sums, draw * sums[-1], side="right")), len(sums) - 1)
     return int(x.support[regularised[k]])
-
-
-def seed_of(random_state: Any) -> int:
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    try:
-        return np.random.SeedSequence(random_state).entropy  # type: ignore[return-value]
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state: expected None, a non-negative integer or a generator, got "
-            f"{random_state!r}."
-        ) from None
-
-
-def child(seed: int, z: int) -> np.random.Generator:
-    """The random numbers of restart z, whatever the order in which restarts are made."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(z,)))
 
 
 class Search:

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.algorithms.arht import child, seed_of
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.model_search import ModelSearch
 from ellzero.algorithms.omp import omp_steps
 from ellzero.algorithms.quadratic_search import SMALL, QuadraticSearch
+from ellzero.algorithms.seeds import child, seed_of
 from ellzero.core import Iterate, Objective
 
 NARROW = 4

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ellzero.algorithms.arht import seed_of
+from ellzero.algorithms.seeds import seed_of
 from ellzero.certificates import Certificate, OtherObjective, certify
 from ellzero.core import Objective, Solution, Status
 from ellzero.estimators.problem import Problem, Solved, check_alpha, check_switch

@@ -90,7 +90,7 @@ class Quadratic(Objective):
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
     def gradients(self, xs: Sequence[Iterate]) -> Matrix:
-        union, places = _union([x.support for x in xs], self.n_features)
+        union, places = _union(np.array([x.support for x in xs]), self.n_features)
         A = np.zeros((len(xs), len(union)))
         for a, place, x in zip(A, places, xs, strict=True):
             a[place] = x.coef
@@ -104,7 +104,7 @@ class Quadratic(Objective):
         self, supports: Sequence[Support], ridges: Matrix, starts: Sequence[Iterate]
     ) -> list[Iterate]:
         S = np.array(supports)
-        union, places = _union(supports, self.n_features)
+        union, places = _union(S, self.n_features)
         A = self._block(union)[places[:, :, None], places[:, None, :]]
         diagonal = np.einsum("kii->ki", A)
         diagonal += scaled_ridge(ridges, self.scale[S])
@@ -341,13 +341,13 @@ class Quadratic(Objective):
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
 
 
-def _union(supports: Sequence[Support], n: int) -> tuple[Support, Support]:
-    """The features of supports of one size, and where in them each support is."""
+def _union(S: Support, n: int) -> tuple[Support, Support]:
+    """The features of supports of one size, one a row, and where in them each support is."""
     place = np.full(n, -1)
-    place[np.array(supports)] = 0
+    place[S] = 0
     union = np.flatnonzero(place == 0)
     place[union] = np.arange(len(union))
-    return union, place[np.array(supports)]
+    return union, place[S]
 
 
 def breadth(size: int) -> int:
