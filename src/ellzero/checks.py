@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.core import Objective, Support
+from ellzero.core import NONE, Objective, Support
 
 
 def check_objective(f: Any) -> None:
@@ -60,7 +60,7 @@ def as_support(members: Any, name: str, n_features: int) -> Support:
     if S.dtype == bool and S.shape == (n_features,):
         S = np.flatnonzero(S)
     if S.size == 0:
-        return np.empty(0, dtype=np.intp)
+        return NONE
     if S.ndim != 1 or not np.issubdtype(S.dtype, np.integer):
         raise TypeError(f"{name}: expected feature indices (integers), got {members!r}.")
     if S.min() < 0 or S.max() >= n_features:

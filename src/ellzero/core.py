@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Support: TypeAlias = NDArray[np.intp]
+NONE: Support = np.empty(0, dtype=np.intp)
 
 
 class Status(Enum):
@@ -255,7 +256,7 @@ class Objective(ABC):
     @property
     def choosable(self) -> Support:
         """The features a support may be drawn from: all but the forced ones."""
-        return np.flatnonzero(self.outside(np.empty(0, dtype=np.intp)))
+        return np.flatnonzero(self.outside(NONE))
 
     @property
     def n_choosable(self) -> int:
@@ -341,8 +342,14 @@ class Objective(ABC):
         """Some columns of some rows of the moments."""
         return self.moment_rows(rows)[:, columns]
 
-    def moment_products(self, rows: Support, A: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A · M[rows], without its last column, for the moments M."""
+    def moment_products(
+        self, rows: Support, A: NDArray[np.float64], ahead: Support = NONE
+    ) -> NDArray[np.float64]:
+        """A · M[rows], without its last column, for the moments M.
+
+        ahead : rows that may be wanted soon; where rows cost a pass over the data and some are
+            missing, these are made along with them
+        """
         return A @ self.moment_rows(rows)[:, :-1]
 
     def lower_bound(self) -> float:

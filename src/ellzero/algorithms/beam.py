@@ -13,7 +13,7 @@ from ellzero.linalg import DEPENDENT
 CHILDREN = 50
 """Of a support in the beam, only this many of the best insertions can be in the next one."""
 
-AHEAD = 16
+AHEAD = 24
 """Moments may cost a pass over the data: ask for those of so many good features at once."""
 
 
@@ -24,7 +24,6 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
     feature p that enters changes them by its row of the tableau, q = M_p − aᵀM_S, a = C_SS⁻¹C_Sp.
     """
     n = f.n_features
-    rows = MomentRows(f)
     keys = np.random.default_rng(0).integers(1 << 63, size=n, dtype=np.uint64)
     diagonal = f.moment_diagonal
     assert diagonal is not None
@@ -39,9 +38,9 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
         if not len(p):
             return
         S, inverse = supports[parents], inverses[parents]
-        rows.fetch(p, ahead)
-        a = np.einsum("bij,bj->bi", inverse, rows.entries(S, p[:, None]))
-        q = rows.combined(np.column_stack([S, p]), np.column_stack([-a, np.ones(len(p))]))
+        a = np.einsum("bij,bj->bi", inverse, entries(f, S, p))
+        weights = np.column_stack([-a, np.ones(len(p))])
+        q = combined(f, np.column_stack([S, p]), weights, ahead)
         left, reached = d[parents, p], r[parents, p]
         r = r[parents] - q * (reached / left)[:, None]
         d = d[parents] - q * q / left[:, None]
@@ -56,52 +55,19 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
         yield supports, values, ahead
 
 
-class MomentRows:
-    """Rows of the moments of f, each asked for once where f holds them."""
+def entries(f: Objective, S: NDArray[np.intp], p: Support) -> Matrix:
+    """M[j, p_b] for the features j of row b of S."""
+    rows, i = np.unique(S, return_inverse=True)
+    columns, j = np.unique(p, return_inverse=True)
+    return f.moment_block(rows, columns)[i.reshape(S.shape), j[:, None]]
 
-    def __init__(self, f: Objective):
-        self.f = f
-        self.slot = np.full(f.n_features, -1)
-        self._M = np.empty((0, f.n_features))
-        self._used = 0
 
-    def fetch(self, features: Support, ahead: Support) -> None:
-        if not self.f.keeps_moments:
-            return
-        missing = np.unique(features[self.slot[features] < 0])
-        if not len(missing):
-            return
-        more = np.setdiff1d(ahead[self.slot[ahead] < 0], missing, assume_unique=True)
-        missing = np.append(missing, more)
-        end = self._used + len(missing)
-        if end > len(self._M):
-            grown = np.empty((2 * end, self.f.n_features))
-            grown[: self._used] = self._M[: self._used]
-            self._M = grown
-        self._M[self._used : end] = self.f.moment_rows(missing)[:, :-1]
-        self.slot[missing] = np.arange(self._used, end)
-        self._used = end
-
-    def entries(self, rows: Support, columns: Support) -> Matrix:
-        if self.f.keeps_moments:
-            return self._M[self.slot[rows], columns]
-        S, i = np.unique(rows, return_inverse=True)
-        T, j = np.unique(columns, return_inverse=True)
-        return self.f.moment_block(S, T)[i.reshape(rows.shape), j.reshape(columns.shape)]
-
-    def combined(self, features: Support, A: Matrix) -> Matrix:
-        """Σ_j A_bj M_j over the features j of row b."""
-        held = self.f.keeps_moments
-        used, column = np.unique(self.slot[features] if held else features, return_inverse=True)
-        weights = np.zeros((len(A), len(used)))
-        np.put_along_axis(weights, column.reshape(features.shape), A, axis=1)
-        if not held:
-            return self.f.moment_products(used, weights)
-        if 2 * len(used) < self._used:
-            return weights @ self._M[used]
-        whole = np.zeros((len(A), self._used))
-        whole[:, used] = weights
-        return whole @ self._M[: self._used]
+def combined(f: Objective, S: NDArray[np.intp], A: Matrix, ahead: Support) -> Matrix:
+    """Σ_j A_bj M_j over the features j of row b of S."""
+    rows, i = np.unique(S, return_inverse=True)
+    weights = np.zeros((len(A), len(rows)))
+    np.put_along_axis(weights, i.reshape(S.shape), A, axis=1)
+    return f.moment_products(rows, weights, ahead)
 
 
 def best_children(

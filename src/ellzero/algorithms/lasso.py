@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from ellzero.checks import check_number
-from ellzero.core import Objective, Status, Support, magnitudes
+from ellzero.core import NONE, Objective, Status, Support, magnitudes
 from ellzero.driver import Steps, solver
 
 CLOSE = 0.8
@@ -60,7 +60,7 @@ def lasso(f: Objective, s: int, *, refit: bool = True, tol: float = 1e-6) -> Ste
 
 def l1_solver(f: Objective) -> Solve:
     """A function (α, start) -> argmin f(x) + α‖x‖₁, by the best means that f allows."""
-    model = f.quadratic_model(f.minimize(np.empty(0, dtype=np.intp)))
+    model = f.quadratic_model(f.minimize(NONE))
     if model is None:
         return lambda alpha, x: _bounded(f, alpha, x)
     if model is f:

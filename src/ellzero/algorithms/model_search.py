@@ -14,7 +14,7 @@ import numpy as np
 
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
-from ellzero.core import Iterate, Objective, Support, magnitudes, smallest, swapped
+from ellzero.core import NONE, Iterate, Objective, Support, magnitudes, smallest, swapped
 
 STRIDE = 3
 """A sweep makes a model at every so many sizes, and searches it over as many up and down."""
@@ -48,7 +48,7 @@ class ModelSearch:
         self.f, self.levels = f, levels
         self.explored = 0
         self._refused: set[bytes] = set()
-        empty = f.minimize(np.empty(0, dtype=np.intp))
+        empty = f.minimize(NONE)
         self.offer(empty)
         self.has_tableaux = is_searchable(f.quadratic_model(empty))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ellzero.core import Objective, Status, magnitudes
+from ellzero.core import NONE, Objective, Status, magnitudes
 from ellzero.driver import Steps, solver
 
 
 def omp_steps(f: Objective, s: int, S: np.ndarray | None = None) -> Steps:
-    S = np.empty(0, dtype=np.intp) if S is None else S
+    S = NONE if S is None else S
     x = f.minimize(S)
     yield x.noted("start")
     while len(S) < s:

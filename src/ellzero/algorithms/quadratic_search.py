@@ -22,7 +22,7 @@ from ellzero.algorithms.sweep import (
     single_changes,
     tableau,
 )
-from ellzero.core import Matrix, Objective, Support, Vector, at_once, smallest
+from ellzero.core import NONE, Matrix, Objective, Support, Vector, at_once, smallest
 from ellzero.linalg import DEPENDENT, inverse_of
 
 SMALL = 128
@@ -73,7 +73,7 @@ class QuadraticSearch:
         diagonal = f.moment_diagonal
         assert diagonal is not None
         self._diagonal = diagonal[:-1]
-        self.use(np.empty(0, dtype=np.intp))
+        self.use(NONE)
 
     def use(self, features: Iterable[int]) -> None:
         """Let features into the working set; the kept supports are always in it."""
@@ -206,7 +206,9 @@ class QuadraticSearch:
         left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
         gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
         for c in smallest(-gains, 3):
-            self.levels.offer(np.sort(np.append(S, columns[c])), float(x.value - gains[c]))
+            value = float(x.value - gains[c])
+            if value < self.levels.limit(len(S) + 1):
+                self.levels.offer(np.sort(np.append(S, columns[c])), value)
         if not len(S):
             return
         h, coef = view.inverse.diagonal()[:, None], view.coef[:, None]
@@ -214,8 +216,9 @@ class QuadraticSearch:
         gains = (r + W * coef / h) ** 2 / np.where(left > DEPENDENT, 2 * left, np.inf)
         changes = coef**2 / (2 * h) - gains
         j, c = divmod(int(np.argmin(changes)), len(columns))
-        exchanged = np.sort(np.append(np.delete(S, j), columns[c]))
-        self.levels.offer(exchanged, float(x.value + changes[j, c]))
+        value = float(x.value + changes[j, c])
+        if value < self.levels.limit(len(S)):
+            self.levels.offer(np.sort(np.append(np.delete(S, j), columns[c])), value)
 
     # one support and its neighbours
 
@@ -231,24 +234,34 @@ class QuadraticSearch:
         for a, x in enumerate(batch):
             x.value = float(T[a, -1, -1] / 2)
             few = self.levels.breadth if len(x.support) < self.diverse else 2
-            moves = [(i,) for i in smallest(np.where(inside[a] == 0, single[a], np.inf), few)]
-            moves += [(j,) for j in smallest(np.where(inside[a] == 1, single[a], np.inf), few)]
-            for move in [*moves, exchanged[a], entered[a]]:
-                change = pair[(a, *move)] if len(move) == 2 else single[(a, *move)]
-                self._offer(x, T[a], inside[a], move, float(change))
+            for grown, kind in ((1, 0), (-1, 1)):
+                changes = np.where(inside[a] == kind, single[a], np.inf)
+                for p in smallest(changes, few).tolist():
+                    self._offer(x, T[a], inside[a], (p,), grown, float(changes[p]))
+            for grown, move in ((0, exchanged[a]), (2, entered[a])):
+                self._offer(x, T[a], inside[a], move, grown, float(pair[(a, *move)]))
 
     def _offer(
-        self, x: Held, T: Matrix, inside: NDArray[np.int8], move: tuple[int, ...], change: float
+        self,
+        x: Held,
+        T: Matrix,
+        inside: NDArray[np.int8],
+        move: tuple[int, ...],
+        grown: int,
+        change: float,
     ) -> None:
-        size = len(x.support) + sum(1 - 2 * int(inside[p]) for p in move)
-        if not x.value + change < self.levels.limit(size):
+        """Offer the support that a move leads to, which has so many features more."""
+        if not x.value + change < self.levels.limit(len(x.support) + grown):
             return
         after = inside.copy()
-        after[list(move)] ^= 1
-        pivots = np.abs(T[move, move])
-        stable = UNSTABLE < pivots.min() and pivots.max() < 1 / UNSTABLE
+        for p in move:
+            after[p] ^= 1
+        S = self.W[after.nonzero()[0]]
+        if not self.levels.is_new(S):
+            return
+        pivots = [abs(T[p, p]) for p in move]
+        stable = UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE
         age = x.memory.age + len(move) if stable else RENEW
-        S = self.W[np.flatnonzero(after)]
         self.levels.offer(S, x.value + change, Descent(T, move, age))
 
     def _tableaux(self, batch: list[Held]) -> tuple[list[Held], Matrix]:

@@ -22,7 +22,7 @@ from ellzero.algorithms.model_search import ModelSearch
 from ellzero.algorithms.omp import omp_steps
 from ellzero.algorithms.quadratic_search import SMALL, QuadraticSearch
 from ellzero.algorithms.seeds import child, seed_of
-from ellzero.core import Iterate, Objective
+from ellzero.core import NONE, Iterate, Objective
 
 NARROW = 4
 """The width of the beam that comes first."""
@@ -48,7 +48,7 @@ def search_steps(
         shakes supports until that has not helped for a while; larger numbers: wider and longer
     """
     quadratic = f.moment_diagonal is not None
-    top = min(f.n_choosable, largest + max(5, ceil(largest / 4)))
+    top = min(f.n_choosable, largest + max(5, ceil(largest / 8)))
     floor = f.floor + NEGLIGIBLE * f.resolution
     levels = Levels(0, top, HELD if quadratic else f.breadth, f.resolution, floor)
     proven = {}
@@ -77,7 +77,7 @@ def quadratic_phases(
     f: Objective, levels: Levels, proven: dict[int, bool], effort: float, seed: Any
 ) -> Iterator[None]:
     search = QuadraticSearch(f, levels)
-    empty = f.minimize(np.empty(0, dtype=np.intp))
+    empty = f.minimize(NONE)
     levels.offer(empty.support, empty.value)
     search.forward(NARROW)
     if f.n_choosable <= SMALL:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ellzero.algorithms.omp import omp_steps
 from ellzero.checks import as_support
-from ellzero.core import Iterate, Objective, Solution
+from ellzero.core import NONE, Iterate, Objective, Solution
 
 
 def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:
@@ -34,7 +34,7 @@ def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:
 def _support(f: Objective, s: int, start: Any) -> np.ndarray:
     if isinstance(start, str):
         if start == "omp":
-            return np.empty(0, dtype=np.intp)
+            return NONE
         if start == "first":
             return f.choosable[:s]
         raise ValueError(f"start: expected 'omp', 'first', a support or a point, got {start!r}.")

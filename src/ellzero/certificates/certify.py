@@ -18,7 +18,7 @@ from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.certificates.wide_proof import WideProof, ridge_on_unit_scale
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import Matrix, Objective, Solution, Status, Support
+from ellzero.core import NONE, Matrix, Objective, Solution, Status, Support
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
 from ellzero.threads import blas_threads
@@ -280,10 +280,9 @@ class _Run:
 
     def _certificate(self, s: int, found: Solution) -> Certificate:
         seconds = time.monotonic() - self.begin
-        nothing = np.empty(0, dtype=np.intp)
         if self.proof is None:
             return Certificate(
-                s, found.value, self.f.floor, self.margin, Verdict.NO_BOUND, nothing, nothing, 0,
+                s, found.value, self.f.floor, self.margin, Verdict.NO_BOUND, NONE, NONE, 0,
                 seconds, advice=self.advice,
             )  # fmt: skip
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
@@ -296,7 +295,7 @@ class _Run:
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
         if len(must) > s:  # no model has them all: rounding decides
-            must = must_not = nothing
+            must = must_not = NONE
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
             seconds, better, advice=f"a weak bound; {self._ridge}" if weak else "",

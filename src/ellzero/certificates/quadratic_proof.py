@@ -15,7 +15,7 @@ from ellzero.algorithms.sweep import tableau
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree, removal_costs
 from ellzero.certificates.root import Root, Splits
-from ellzero.core import Matrix, Support, Vector
+from ellzero.core import NONE, Matrix, Support, Vector
 
 LARGEST_TREE = 1000
 """With more features left than this, the root says all that is said."""
@@ -31,8 +31,8 @@ class Level:
         self.s, self.features, self.best = s, features, best
         self.bound = -np.inf
         self.outside = np.inf  # a bound for all models with a feature that is left out
-        self.must: Support = np.empty(0, dtype=np.intp)
-        self.must_not: Support = np.empty(0, dtype=np.intp)
+        self.must: Support = NONE
+        self.must_not: Support = NONE
         self.tree: QuadraticTree | None = None
         self.finished = False
 

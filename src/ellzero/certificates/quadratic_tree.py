@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
 from ellzero.certificates.nodes import Incumbent, Nodes, Open
 from ellzero.certificates.perspective import FREE, IN, OUT, Perspective
-from ellzero.core import Matrix, Support, Vector
+from ellzero.core import NONE, Matrix, Support, Vector
 
 LARGEST_TABLEAU = 128
 """With more features than this, nodes have no tableaux: dropping the limit tells little there."""
@@ -240,7 +240,7 @@ def removal_costs(T: Matrix) -> Matrix:
 def best_changes(T: Matrix, count: int) -> list[Support]:
     """Which `count` ≤ 2 features enter or leave best; several answers where rounding decides."""
     if count == 0:
-        return [np.empty(0, dtype=np.intp)]
+        return [NONE]
     single = single_changes(T[None])[0]
     if count == 1:
         unclear = np.flatnonzero(np.isinf(single))[:, None]

@@ -16,7 +16,7 @@ import numpy as np
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.perspective import Bounds, Perspective, separable_bounds
 from ellzero.certificates.quadratic_proof import LARGEST_TREE, QuadraticProof
-from ellzero.core import Objective, Support, Vector, smallest
+from ellzero.core import NONE, Objective, Support, Vector, smallest
 
 ADDED = 50
 """So many features come into W at once ..."""
@@ -80,8 +80,7 @@ class WideProof:
 
     def proven(self, s: int) -> tuple[Support, Support]:
         """Only what is said once few features are left."""
-        nothing = np.empty(0, dtype=np.intp)
-        return (nothing, nothing) if self.rest is None else self.rest.proven(s)
+        return (NONE, NONE) if self.rest is None else self.rest.proven(s)
 
     def _cut(self, s: int) -> float:
         value = self.known[s].value

@@ -145,7 +145,7 @@ class Design:
             mean = self.X.T @ weight / total if centre else np.zeros(n)
             return mean, self._sparse_norms(weight, mean)
         sums, squares = np.zeros(n), np.zeros(n)
-        for part, block in self.row_blocks(fewest=1):
+        for part, block in self.row_blocks(fewest=8):
             if centre:
                 sums += weight[part] @ block
             squares += weight[part] @ (block * block)
@@ -153,7 +153,7 @@ class Design:
         norms = squares - total * mean**2
         if (squares > TOLERATED_LOSS * norms).any():
             norms[:] = 0.0
-            for part, block in self.row_blocks(fewest=1):
+            for part, block in self.row_blocks(fewest=8):
                 norms += weight[part] @ (block - mean) ** 2
         return mean, norms
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import Matrix, Support, Vector
+from ellzero.core import NONE, Matrix, Support, Vector
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
@@ -46,8 +46,8 @@ class Gram(Protocol):
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         """C[S, T], by default C[S, S]."""
 
-    def combined(self, S: Support, A: Matrix) -> Matrix:
-        """A · C[S, :]."""
+    def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
+        """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
 
     def factor(self) -> Matrix | None:
         """A with AᵀA = C that is cheaper than C, if there is one."""
@@ -73,7 +73,7 @@ class DenseGram:
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         return self.matrix[S[:, None], S if T is None else T]
 
-    def combined(self, S: Support, A: Matrix) -> Matrix:
+    def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         return A @ self.matrix[S]
 
     def factor(self) -> None:
@@ -132,7 +132,8 @@ class LazyGram:
         with blas_threads(self._threads):
             product = self.design.transposed_times(V)
         if self.mean.any():
-            product -= np.multiply.outer(self.mean, V.sum(axis=0))
+            for column, total in zip(product.T, V.sum(axis=0), strict=True):
+                column -= total * self.mean
         return product
 
     def inner(self, V: Matrix) -> Matrix:
@@ -171,17 +172,19 @@ class LazyGram:
         block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
         return block
 
-    def combined(self, S: Support, A: Matrix) -> Matrix:
+    def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:
-            return A @ self.rows(S)
+            slots = self._slots(S, ahead)
+            return A @ self._store[slots]
         A = A * (self.diagonal[S] / self._norm[S])
         V = self.design.X[:, S] @ A.T - A @ self.mean[S]
         return np.ascontiguousarray(self.inner(V).T)
 
-    def _slots(self, S: Support) -> Support:
-        """Where the rows of S are kept; those that are missing are made."""
+    def _slots(self, S: Support, ahead: Support = NONE) -> Support:
+        """Where the rows of S are kept; those that are missing are made, and then those ahead."""
         missing = [j for j in S.tolist() if j not in self._slot]
         if missing:
+            missing += [j for j in ahead.tolist() if j not in self._slot and j not in missing]
             new = self._inner_products(np.array(missing))
             new[self.diagonal[missing] == 0] = 0.0
             new[np.arange(len(missing)), missing] = self.diagonal[missing]
@@ -211,7 +214,7 @@ class LazyGram:
     def _append(self, missing: list[int], new: Matrix) -> None:
         used = len(self._slot)
         if used + len(missing) > len(self._store):
-            grown = np.empty((max(16, 2 * used, used + len(missing)), self._store.shape[1]))
+            grown = np.empty((max(64, 4 * used, used + len(missing)), self._store.shape[1]))
             grown[:used] = self._store[:used]
             self._store = grown
         self._store[used : used + len(missing)] = new

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector, at_once, smallest
+from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, at_once, smallest
 from ellzero.linalg import DEPENDENT, cholesky, independent, inverse_of, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
@@ -260,20 +260,23 @@ class Quadratic(Objective):
         return M
 
     def moment_block(self, rows: Support, columns: Support) -> Matrix:
-        n = self.n_features
-        last = np.append(self.unit * self.c, 2 * self.half * self.unit**2)
-        M = np.empty((len(rows), len(columns)))
-        i, j = rows < n, columns < n
-        M[np.ix_(i, j)] = self.gram.block(rows[i], columns[j])
-        M[~i], M[:, ~j] = last[columns], last[rows][:, None]
-        same = np.equal.outer(rows, columns)
-        M[same] = np.broadcast_to(self.moment_diagonal[columns], M.shape)[same]
+        i, j = np.flatnonzero(rows < self.n_features), np.flatnonzero(columns < self.n_features)
+        S, T = rows[i], columns[j]
+        block = self.gram.block(S, T)
+        here, there = np.nonzero(np.equal.outer(S, T))
+        block[here, there] += self._penalty[S[here]] * self.gram.diagonal[S[here]]
+        if len(i) == len(rows) and len(j) == len(columns):
+            return block
+        M = np.full((len(rows), len(columns)), 2 * self.half * self.unit**2)
+        M[i[:, None], j] = block
+        M[np.ix_(rows == self.n_features, j)] = self.unit * self.c[T]
+        M[np.ix_(i, columns == self.n_features)] = self.unit * self.c[S, None]
         return M
 
-    def moment_products(self, rows: Support, A: Matrix) -> Matrix:
+    def moment_products(self, rows: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         feature = rows < self.n_features
         S, B = rows[feature], A[:, feature]
-        out = self.gram.combined(S, B)
+        out = self.gram.combined(S, B, ahead)
         out[:, S] += B * (self.moment_diagonal[S] - self.gram.diagonal[S])
         if not feature.all():
             out += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)

@@ -19,6 +19,9 @@ from ellzero.objectives.design import (
 )
 from ellzero.objectives.shards import read_fields, write_fields
 
+FEWEST_ROWS = 4096
+"""Products of blocks of fewer rows do not reach the speed of one product of all rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
@@ -292,19 +295,19 @@ def _moments(design: Design, y: Any, w: Any, about: Shift, again: bool = True) -
     """One pass over row blocks; again about the means found if cancellation shows."""
     m, n = design.shape
     about_x, about_y = about
-    xx, sums, products = np.zeros((n, n)), np.zeros((n, 2)), np.zeros((2, 2))
-    for part, block in design.row_blocks(fewest=n):
-        right = np.column_stack([np.ones(len(block)), y[part] - about_y])
+    xx, sums, products = np.zeros((n, n)), np.zeros((2, n)), np.zeros((2, 2))
+    for part, block in design.row_blocks(fewest=max(n, FEWEST_ROWS)):
+        beside = np.vstack([np.ones(len(block)), y[part] - about_y])
         if about_x.any():
             block = block - about_x
         if w is not None:
-            root = np.sqrt(w[part])[:, None]
-            block, right = root * block, root * right
+            root = np.sqrt(w[part])
+            block, beside = root[:, None] * block, root * beside
         xx += block.T @ block
-        sums += block.T @ right
-        products += right.T @ right
+        sums += beside @ block
+        products += beside @ beside.T
     weight = float(products[0, 0])
-    raw = (sums[:, 0], products[0, 1], xx, sums[:, 1], products[1, 1])
+    raw = (sums[0], products[0, 1], xx, sums[1], products[1, 1])
     stats = _centred(m, weight, raw)
     if again and np.isfinite(xx).all() and _cancelled(stats, np.diag(xx), products[1, 1]):
         return _moments_again(design, y, w, about, stats)
