@@ -37,7 +37,7 @@ figures: .venv/.demo
 	$(BIN)/ellzero demo --picture docs/demo.png > /dev/null
 
 bench: bench-environments
-	$(BENCH)/python -m benchmarks
+	$(BENCH)/python -m benchmarks $(BENCH_FLAGS)
 
 bench-quick: bench-environments
 	$(BENCH)/python -m benchmarks --quick

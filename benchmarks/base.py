@@ -37,6 +37,7 @@ class Problem:
     family: Literal["time", "quality", "scaling"] = "time"
     quick: bool = False
     full: bool = True
+    patience: float = 1.0  # how many times the limit of the run a pair may take
     missing: Callable[[], str] = lambda: ""  # why the data are not there, or ""
 
 

@@ -38,6 +38,9 @@ class Limits:
     solve: float = 600.0
     finish: float = 1800.0
 
+    def times(self, patience: float) -> Limits:
+        return Limits(patience * self.solve, patience * self.finish)
+
 
 @dataclass
 class Outcome:
@@ -101,7 +104,7 @@ def _run_problem(
             continue
         job = {"module": module, "solver": name, "data": str(data)}
         job |= {"task": problem.task, "sizes": list(problem.sizes)}
-        outcome = _attempt(solver, job, limits)
+        outcome = _attempt(solver, job, limits.times(problem.patience))
         yield {
             **record,
             "status": outcome.status,

@@ -63,7 +63,7 @@ def matrix(file: str, task: Task) -> tuple[Any, np.ndarray]:
 
 def _real(
     file: str, task: Task, stop: int, *, name: str = "", quick: bool = False, note: str = "",
-    family: Any = "quality",
+    family: Any = "quality", full: bool = True, patience: float = 1.0,
 ) -> Problem:  # fmt: skip
     return Problem(
         name or file,
@@ -73,15 +73,19 @@ def _real(
         note,
         family,
         quick,
-        missing=partial(_missing, file),
+        full,
+        patience,
+        partial(_missing, file),
     )
 
 
 LABELS = "least squares on the 0/1 label"
 PROBLEMS = [
     _real("kddcup04_bio", "logistic", 30, family="time"),
-    _real("census", "logistic", 20, family="time", note="one-hot, sparse, `?` dropped"),
-    _real("kddcup04_bio", "logistic", 40, name="kddcup04_bio-to-40"),
+    _real(
+        "census", "logistic", 20, family="time", note="one-hot, sparse, `?` dropped", patience=2.5
+    ),
+    _real("kddcup04_bio", "logistic", 40, name="kddcup04_bio-to-40", patience=0.5),
     _real("census", "logistic", 40, name="census-to-40", note="one-hot, sparse, `?` dropped"),
     _real("cal_housing", "least_squares", 8, quick=True),
     _real("comp_activ_harder", "least_squares", 12, quick=True),

@@ -9,6 +9,9 @@ import numpy as np
 
 from benchmarks.base import Shape, Solver, Supports, Task
 
+LARGE = 1e7
+"""Numbers in X from which the single methods take too long on classes."""
+
 
 class Ellzero(Solver):
     module = package = "ellzero"
@@ -21,7 +24,9 @@ class Ellzero(Solver):
         self._steps = 0
 
     def skip(self, shape: Shape) -> str:
-        return ""
+        slow = self.method in ("ompr", "els", "exchange", "arht", "lasso")
+        large = shape.task == "logistic" and shape.m * shape.n > LARGE
+        return "minutes to hours: see the reproduction of the experiments" if slow and large else ""
 
     def solve_path(self, X: Any, y: np.ndarray, task: Task, sizes: Sequence[int]) -> Supports:
         import ellzero as lz
