@@ -46,7 +46,7 @@ def write(results: Path, folder: Path) -> Path:
         "Growth of time": plots.scaling(boards, images / "scaling.svg"),
     }
     compared = [b for b in boards if b.about["family"] != "scaling"]
-    parts = [INTRODUCTION, machine(about), times(compared), losses(compared)]
+    parts = [INTRODUCTION, machine(about), times(compared), methods(compared), losses(compared)]
     for title, file in drawn.items():
         if file:
             parts.append(f"## {title}\n\n![{title}]({file.relative_to(folder).as_posix()})\n")
@@ -100,7 +100,7 @@ def times(boards: Sequence[Board]) -> str:
                 number(ours.seconds, " s"),
                 number(b.ratio("ellzero", "dsyrk")),
                 number(b.ratio("ellzero", "s·Xᵀr")),
-                number(b.ratio("abess", "ellzero"), "×"),
+                abess_against(b, ours),
                 f"{quick.solver} {number(quick.seconds, ' s')}" if quick else "–",
                 number(memory),
             )
@@ -110,6 +110,31 @@ def times(boards: Sequence[Board]) -> str:
     head = ("problem", "ellzero", "÷ dsyrk", "÷ s·Xᵀr", "abess ÷ ellzero", "fastest peer",
             "peak memory ÷ X")  # fmt: skip
     return "## Time\n\n" + table(head, rows)
+
+
+def abess_against(board: Board, ours: Pair) -> str:
+    """How many times ellzero's time abess took, or at least took."""
+    abess = board.pair("abess")
+    if abess is None or not ours.seconds:
+        return "–"
+    if abess.record["status"] == "timeout":
+        return "> " + number(abess.record["limit"] / ours.seconds, "×")
+    return number(board.ratio("abess", "ellzero"), "×")
+
+
+def methods(boards: Sequence[Board]) -> str:
+    """Whole paths of the paper's algorithms, and ARHT's against abess'."""
+    names = ("omp", "ompr", "els", "exchange", "arht", "lasso")
+    rows = []
+    for b in boards:
+        seconds = [b.seconds(f"ellzero-{name}") for name in names]
+        if b.about["family"] == "time" and any(seconds):
+            cells = (number(t, " s" if t else "") for t in seconds)
+            rows.append((title(b), *cells, number(b.ratio("ellzero-arht", "abess"))))
+    if not rows:
+        return ""
+    head = ("problem", *map(str.upper, names), "ARHT ÷ abess")
+    return "## ellzero's single methods\n\n" + table(head, rows)
 
 
 def losses(boards: Sequence[Board]) -> str:

@@ -178,6 +178,7 @@ def _late(out: Outcome, limits: Limits) -> Outcome:
         out.why = f"supports of the larger sizes not fetched in {limits.finish:.0f} s"
     else:
         out.status, out.why = "timeout", f"over {limits.solve:.0f} s"
+        out.facts["limit"] = limits.solve
     return out
 
 
