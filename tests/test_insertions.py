@@ -16,10 +16,12 @@ def small_updates_pay(monkeypatch):
     monkeypatch.setattr(insertions, "WORTH", 1)
 
 
-@pytest.fixture(params=["held", "lazy"])
-def form(request):
-    if request.param == "lazy":
+@pytest.fixture(params=["dense", "lazy", "long"])
+def form(request, monkeypatch):
+    if request.param != "dense":
         request.getfixturevalue("lazy_gram")
+    if request.param == "long":
+        monkeypatch.setattr(insertions, "LONG", 1)
 
 
 def data(rng, noise=None):
@@ -71,7 +73,7 @@ def test_updates_lose_no_more_than_is_allowed(rng, form, noise):
     assert updates > (180 if noise is None else 20)
 
 
-def test_a_step_makes_only_the_rows_that_differ(rng, form, monkeypatch):
+def test_a_step_makes_only_the_rows_that_differ(rng, monkeypatch):
     f = lz.LeastSquares(*data(rng))
     made, combined = [], f.gram.combined
     monkeypatch.setattr(f.gram, "combined", lambda S, A: (made.append(len(A)), combined(S, A))[1])
@@ -80,6 +82,19 @@ def test_a_step_makes_only_the_rows_that_differ(rng, form, monkeypatch):
     for T in (S, swapped(S, 3, 30), np.arange(11), np.arange(9), np.arange(9)[::-1], S + 20):
         values(T)
     assert made == [10, 2, 3, 2, 10]
+
+
+def test_a_swap_asks_for_one_long_row(rng, monkeypatch):
+    monkeypatch.setattr(insertions, "LONG", 1)
+    f = lz.LeastSquares(*data(rng))
+    asked, rows = [], f.gram.rows
+    monkeypatch.setattr(f.gram, "rows", lambda S: (asked.append(S.tolist()), rows(S))[1])
+    values = f.successive_insertion_values()
+    S = np.arange(10)
+    for k in range(4):
+        values(np.append(S[k:], 20 + np.arange(k)))
+    assert [len(T) for T in asked] == [10, 11, 1, 1]
+    assert asked[2:] == [[21], [22]]
 
 
 def test_supports_of_two_runs_do_not_meet(rng):
