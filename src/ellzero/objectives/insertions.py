@@ -100,7 +100,7 @@ class Insertions:
         B, D = inverse_root(A[g:, g:]), inverse_root(A[: g + k, : g + k][::-1, ::-1])
         if B is None or D is None:
             return None
-        self._lost += float(np.vdot(D, D))
+        self._lost += float(np.vdot(D, D))  # tr A⁻¹: large where the others leave little of one
         if self._lost > WORN:
             return None
         rows = np.zeros((g + len(new), len(T)))
