@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -289,6 +289,10 @@ class Objective(ABC):
         for i in np.flatnonzero(self.outside(S)):
             values[i] = self.minimize(np.append(S, i), x0).value
         return values
+
+    def successive_insertion_values(self) -> Callable[..., Vector]:
+        """`insertion_values` for supports each of which differs little from the one before."""
+        return self.insertion_values
 
     def promising_insertions(self, S: Support, count: int) -> Support:
         """So many features that lower f most when they enter S, as far as that is cheap to tell."""

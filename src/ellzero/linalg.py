@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import eigh, lapack
 
 from ellzero.core import Matrix
 
@@ -32,13 +32,31 @@ def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     return x, (pivots**2 > DEPENDENT * np.einsum("kii->ki", A)).all(axis=1)
 
 
-def inverse_of(A: Matrix) -> Matrix | None:
-    """A⁻¹, or None if A is singular to working precision."""
+def inverse_root(A: Matrix) -> Matrix | None:
+    """The lower triangular B with BᵀB = A⁻¹, or None if A is singular to working precision."""
     factor = cholesky(A)
     if factor is None or not len(A):
         return factor
-    root = lapack.dtrtri(factor, lower=1)[0]
-    return root.T @ root
+    return lapack.dtrtri(factor, lower=1)[0]
+
+
+def inverse_of(A: Matrix) -> Matrix | None:
+    """A⁻¹, or None if A is singular to working precision."""
+    B = inverse_root(A)
+    return None if B is None else B.T @ B
+
+
+def pseudo_inverse_root(A: Matrix) -> Matrix:
+    """B with BᵀB the pseudo-inverse, taken on the unit scale, which a large ridge may have left."""
+    scale = np.sqrt(np.maximum(A.diagonal(), 1.0))
+    w, Q = eigh(A / scale / scale[:, None])
+    keep = w > DEPENDENT * max(w.max(initial=0.0), 1e-300)
+    return (Q[:, keep] / scale[:, None] / np.sqrt(w[keep])).T
+
+
+def pseudo_inverse(A: Matrix) -> Matrix:
+    B = pseudo_inverse_root(A)
+    return B.T @ B
 
 
 def independent(left: Matrix) -> Matrix:

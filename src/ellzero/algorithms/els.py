@@ -23,11 +23,12 @@ def els(f: Objective, s: int, *, start: Any = "omp") -> Steps:
     """
     x = starting_point(f, s, start)
     yield x
+    insertion_values = f.successive_insertion_values()
     while s < f.n_choosable:
         S = x.support
         j = x.smallest
         rest = without(S, j)
-        values = f.insertion_values(rest, x, below=x.value)
+        values = insertion_values(rest, x, below=x.value)
         values[j] = np.inf
         i = int(np.argmin(values))
         new = f.minimize(swapped(S, j, i), x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import comb
 from typing import Any, NamedTuple
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, at_once, smallest
-from ellzero.linalg import DEPENDENT, cholesky, independent, inverse_of, solve_each
+from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, smallest
+from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
+from ellzero.objectives.insertions import Insertions
 
 SCREENED = 512
 """So many columns with large gradients are looked at where moments are not held."""
@@ -111,7 +112,7 @@ class Quadratic(Objective):
         c = self.c[S]
         x, regular = solve_each(A, c)
         for k in np.flatnonzero(~regular):
-            x[k] = _pseudo_inverse(A[k]) @ c[k]
+            x[k] = pseudo_inverse(A[k]) @ c[k]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
         coefs = x * (self.unit / self.scale[S])
         return [
@@ -145,31 +146,25 @@ class Quadratic(Objective):
     def insertion_values(
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
     ) -> Vector:
-        value, residual, left = self._insertion(S)
-        gain = residual * residual
-        gain /= 2 * independent(left)
-        values = (value - gain) * self.unit**2
-        values[~self.outside(S)] = np.inf
+        return self._inserted(self._insertions(), S)
+
+    def successive_insertion_values(self) -> Callable[..., Vector]:
+        return partial(self._inserted, self._insertions())
+
+    def _inserted(
+        self, insertions: Insertions, S: Support, x0: Iterate | None = None, below: float = np.inf
+    ) -> Vector:
+        left = insertions(S)
+        values = left.r * left.r
+        values /= independent(left.d)
+        values *= -0.5 * self.unit**2
+        values += (self.half + left.value) * self.unit**2
+        values[S] = np.inf
+        values[list(self.forced)] = np.inf
         return values
 
-    def _insertion(self, S: Support) -> tuple[float, Vector, Vector]:
-        """Of the tableau of S only what insertions need: the value, the residual, what is left."""
-        factor = cholesky(self._block(S))
-        if factor is None or not len(S):
-            t = self._tableau(S)
-            return t.value, t.residual, t.left
-        c = self.c[S]
-        x = lapack.dpotrs(factor, c, lower=1)[0]
-        onto = lapack.dtrtri(factor, lower=1)[0]  # faster than solving where S is small
-        left, residual = self.gram.diagonal + self._penalty, self.c
-        wanted = np.vstack([onto, x])
-        for part in at_once(len(wanted), self.n_features):
-            rows = self.gram.combined(S, wanted[part])
-            if part.stop > len(S):
-                residual = self.c - rows[-1]
-                rows = rows[:-1]
-            left -= np.einsum("ij,ij->j", rows, rows)
-        return float(self.half - 0.5 * c @ x), residual, left
+    def _insertions(self) -> Insertions:
+        return Insertions(self.gram, self._penalty, self.c)
 
     def promising_insertions(self, S: Support, count: int) -> Support:
         """Where moments are not held, only columns that would gain much if S left all of them."""
@@ -298,7 +293,7 @@ class Quadratic(Objective):
         A = None if self.ridge.any() else self.gram.factor()
         if A is not None:  # as many rows as the data: Aᵀt = b by the normal equations
             A = A * self.scale
-            return A[:, S], _pseudo_inverse(A @ A.T) @ (A @ b)
+            return A[:, S], pseudo_inverse(A @ A.T) @ (A @ b)
         scale = self.scale[S]
         G = self.gram.block(S) * scale * scale[:, None] + np.diag(self.ridge[S])
         w, Q = eigh(G)
@@ -313,7 +308,7 @@ class Quadratic(Objective):
         rows = self.gram.rows(S)
         block = self._block(S)
         inverse = inverse_of(block)
-        usable = _pseudo_inverse(block) if inverse is None else inverse
+        usable = pseudo_inverse(block) if inverse is None else inverse
         c = self.c[S]
         x = usable @ c
         W = usable @ rows
@@ -340,7 +335,7 @@ class Quadratic(Objective):
         """A⁻¹c, or the solution of least norm where A is singular."""
         factor = cholesky(A)
         if factor is None:
-            return _pseudo_inverse(A) @ c
+            return pseudo_inverse(A) @ c
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
 
 
@@ -373,12 +368,3 @@ def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
     if eigvalsh(G, subset_by_index=[0, 0])[0] < -1e-8 * size:
         raise ValueError("gram: is not positive semidefinite, so f is not convex.")
     return G
-
-
-def _pseudo_inverse(A: Matrix) -> Matrix:
-    """On the unit scale, which a large ridge may have left."""
-    scale = np.sqrt(np.maximum(A.diagonal(), 1.0))
-    w, Q = eigh(A / scale / scale[:, None])
-    keep = w > DEPENDENT * max(w.max(initial=0.0), 1e-300)
-    Q = Q / scale[:, None]
-    return (Q[:, keep] / w[keep]) @ Q[:, keep].T
