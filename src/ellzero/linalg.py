@@ -24,12 +24,13 @@ def cholesky(A: Matrix) -> Matrix | None:
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     """A[k]⁻¹c[k] for every k, and whether A[k] is regular to working precision."""
-    x, pivots = np.empty_like(c), np.zeros_like(c)
-    for k in range(len(A)):
-        factor, x[k], info = lapack.dposv(A[k].T, c[k], lower=1)
-        if info == 0:
-            pivots[k] = factor.diagonal()
-    return x, (pivots**2 > DEPENDENT * np.einsum("kii->ki", A)).all(axis=1)
+    factors, x = A.copy(), c.copy()
+    regular = np.ones(len(A), dtype=bool)
+    for k, (factor, b) in enumerate(zip(factors.transpose(0, 2, 1), x[:, :, None], strict=True)):
+        regular[k] = lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2] == 0
+    pivots, diagonals = (np.einsum("kii->ki", M) for M in (factors, A))
+    regular &= (pivots**2 > DEPENDENT * diagonals).all(axis=1)
+    return x, regular
 
 
 def inverse_of(A: Matrix) -> Matrix | None:
