@@ -174,7 +174,7 @@ def test_sampling_is_proportional_to_the_square(rng):
 
     def drawn(count):
         (look,) = states.look([state])
-        return [sample(state.S, look.sums, rng) for _ in range(count)]
+        return [sample(state, look.x, rng) for _ in range(count)]
 
     shares = np.bincount(drawn(14_000)) / 14_000
     assert_allclose(shares, np.array([0, 1, 4, 9]) / 14, atol=0.02)

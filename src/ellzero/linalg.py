@@ -24,13 +24,14 @@ def cholesky(A: Matrix) -> Matrix | None:
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     """A[k]⁻¹c[k] for every k, and whether A[k] is regular to working precision."""
-    factors, x = A.copy(), c.copy()
-    regular = np.ones(len(A), dtype=bool)
-    for k, (factor, b) in enumerate(zip(factors.transpose(0, 2, 1), x[:, :, None], strict=True)):
-        regular[k] = lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2] == 0
-    pivots, diagonals = (np.einsum("kii->ki", M) for M in (factors, A))
-    regular &= (pivots**2 > DEPENDENT * diagonals).all(axis=1)
-    return x, regular
+    factors, x = A.copy(), c[:, :, None].copy()
+    failed = [
+        lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2]
+        for factor, b in zip(factors.transpose(0, 2, 1), x, strict=True)
+    ]
+    left = factors.diagonal(0, 1, 2) ** 2
+    regular = (left > DEPENDENT * A.diagonal(0, 1, 2)).all(axis=1) & np.equal(failed, 0)
+    return x[:, :, 0], regular
 
 
 def inverse_of(A: Matrix) -> Matrix | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ellzero.algorithms.seeds import child, seed_of
 from ellzero.algorithms.start import starting_point
-from ellzero.algorithms.states import Look, State, States, sample
+from ellzero.algorithms.states import Look, State, States, change, sample
 from ellzero.checks import check_count, check_number
 from ellzero.core import Iterate, Objective, Status
 from ellzero.driver import Steps, solver
@@ -20,7 +20,7 @@ PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
 
 
-Run: TypeAlias = Generator[tuple[State, str], Look, Status]
+Run: TypeAlias = Generator[State, Look, Status]
 
 
 class Window:
@@ -49,11 +49,11 @@ def core_run(
     half_stop: bool,
     n_steps: int | None,
 ) -> Run:
-    """Algorithm 5: it says which state it is in and how it came there, and is sent a look at it."""
+    """Algorithm 5: it says which state it is in, and is sent a look at it."""
     f, s = states.f, len(x0.support)
-    state, note = states.start(x0), "start"
+    state = states.start(x0)
     for _ in count() if n_steps is None else range(n_steps):
-        fit, x, sums, new, progress, swap = yield state, note
+        fit, x, new, progress = yield state
         if not window.below(opt, fit.value):
             return Status.TARGET_REACHED
         if s == f.n_choosable:
@@ -62,26 +62,27 @@ def core_run(
         if rounding or window.below(opt, x.value - s / factor * progress):  # line 19
             if half_stop and 2 * np.count_nonzero(state.free) >= s:
                 return Status.SEARCH_ENDED
-            i = sample(state.S, sums, rng)
+            i = sample(state, x, rng)
             if i is None:
                 return Status.SEARCH_ENDED
-            state, note = states.freed(state, i), f"free {i}"
+            state = states.freed(state, i)
         else:
-            state, note = new, swap
-    yield state, note
+            state = new
+    yield state
     return Status.SEARCH_ENDED
 
 
 def steps_of(states: States, run: Run) -> Steps:
     """Of every state the minimiser of f over its support (line 12)."""
-    state, note = next(run)
+    state, note = next(run), "start"
     while True:
         (look,) = states.look([state])
         yield look.fit.noted(note)
         try:
-            state, note = run.send(look)
+            before, state = state, run.send(look)
         except StopIteration as end:
             return end.value
+        note = change(before, state)
 
 
 def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate]]:
@@ -89,14 +90,14 @@ def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate
 
     All runs take a step before one takes the next, so that f is asked about many states at once.
     """
-    at = {z: next(run)[0] for z, run in runs.items()}
+    at = {z: next(run) for z, run in runs.items()}
     best: dict[int, Iterate] = {}
     while at:
         for z, look in zip(list(at), states.look(list(at.values())), strict=True):
             if z not in best or look.fit.value < best[z].value:
                 best[z] = look.fit
             try:
-                at[z], _ = runs[z].send(look)
+                at[z] = runs[z].send(look)
             except StopIteration:
                 del at[z]
                 yield z, best[z]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Iterate, Objective, Support, Vector, magnitudes
+from ellzero.core import Iterate, Objective, Support, magnitudes
 
 
 @dataclass(eq=False, slots=True)
@@ -26,10 +26,8 @@ class Look(NamedTuple):
 
     fit: Iterate  # argmin over S of f
     x: Iterate  # argmin over S of g_R
-    sums: Vector  # of x_j² over R and the first 1, 2, ... members of S
     new: State  # at S ∪ {i} ∖ {j}
-    progress: float  # of the minimum of g_R there
-    note: str  # which i and j
+    progress: float  # by how much the minimum of g_R is less there
 
 
 class States:
@@ -40,7 +38,7 @@ class States:
         self._states: dict[tuple[bytes, frozenset[int]], State] = {}
         self._looks: dict[State, Look] = {}
         self._minimisers: dict[State, Iterate] = {}  # of g_R
-        self._fits: dict[bytes, Iterate] = {}
+        self._fits: dict[bytes, Iterate] = {}  # of f, by support
 
     def start(self, x: Iterate) -> State:
         """At the support of x, all of it regularised."""
@@ -59,45 +57,36 @@ class States:
 
     def _at(self, S: Support, U: frozenset[int], free: NDArray[np.bool_], near: Iterate) -> State:
         key = S.tobytes(), U
-        if key not in self._states:
-            self._states[key] = State(S, U, free, near)
-        return self._states[key]
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = State(S, U, free, near)
+        return state
 
     def _look(self, states: list[State]) -> list[Look]:
-        keys = [state.S.tobytes() for state in states]
-        self._minimise(dict(zip(keys, states, strict=True)), states)
-        fits = [self._fits[key] for key in keys]
+        self._minimise({}, states)
         xs = [self._minimisers[state] for state in states]
-        free = np.array([state.free for state in states])
-        sizes = magnitudes(np.concatenate([x.coef for x in xs])).reshape(free.shape)
-        sums = np.cumsum(np.where(free, 0.0, sizes) ** 2, axis=1)
-        if free.shape[1] == self.f.n_choosable:
-            new, notes = states, [""] * len(states)
-        else:
-            new, notes = self._swapped(states, xs, free, sizes.argmin(axis=1))
-            self._minimise({}, new)
-        progress = [
-            x.value - self._minimisers[there].value for x, there in zip(xs, new, strict=True)
+        complete = len(states[0].S) == self.f.n_choosable
+        new = states if complete else self._swapped(states, xs)
+        keys = [state.S.tobytes() for state in states]
+        self._minimise(dict(zip(keys, states, strict=True)), new)
+        return [
+            Look(self._fits[key], x, there, x.value - self._minimisers[there].value)
+            for key, x, there in zip(keys, xs, new, strict=True)
         ]
-        return list(map(Look, fits, xs, sums, new, progress, notes))
 
-    def _swapped(
-        self, states: list[State], xs: list[Iterate], free: NDArray[np.bool_], at: Support
-    ) -> tuple[list[State], list[str]]:
-        """S ∪ {i} ∖ {j} for every state, j being the member of S `at` that place."""
-        # outside S, x is zero and the gradients of g_R and f are the same
-        ins = self.f.steepest(xs)
+    def _swapped(self, states: list[State], xs: list[Iterate]) -> list[State]:
         S = np.array([state.S for state in states])
-        rows = np.arange(len(S))
-        outs = S[rows, at].tolist()
-        S[rows, at] = ins
-        free[rows, at] = [i in state.U for i, state in zip(ins, states, strict=True)]
-        order = rows[:, None], S.argsort(axis=1)
-        new = [
+        free = np.array([state.free for state in states])
+        sizes = magnitudes(np.concatenate([x.coef for x in xs])).reshape(S.shape)
+        ins = self.f.steepest(xs)  # outside S, x is zero and the gradients of g_R and f agree
+        out = np.arange(len(S)), sizes.argmin(axis=1)
+        S[out] = ins
+        free[out] = [i in state.U for i, state in zip(ins, states, strict=True)]
+        order = out[0][:, None], S.argsort(axis=1)
+        return [
             self._at(T, state.U, T_free, x)
             for T, T_free, state, x in zip(S[order], free[order], states, xs, strict=True)
         ]
-        return new, [f"+{i} -{j}" for i, j in zip(ins, outs, strict=True)]
 
     def _minimise(self, by_support: dict[bytes, State], states: list[State]) -> None:
         """f over the supports of the first, g_R over those of the others, where not yet done."""
@@ -115,10 +104,19 @@ class States:
         self._minimisers.update(zip(new, found[len(fitted) :], strict=True))
 
 
-def sample(S: Support, sums: Vector, rng: np.random.Generator) -> int | None:
+def sample(state: State, x: Iterate, rng: np.random.Generator) -> int | None:
     """An i in S ∩ R with probability proportional to x_i², by binary search in partial sums."""
-    draw = rng.random()
-    if sums[-1] == 0:
+    sums = np.where(state.free, 0.0, magnitudes(x.coef) ** 2).cumsum()
+    draw, total = rng.random(), sums[-1]
+    if total == 0:
         return None
-    k = sums.searchsorted(draw * sums[-1], side="right")
-    return int(S[min(k, sums.searchsorted(sums[-1]))])
+    k = sums.searchsorted(draw * total, side="right")
+    return int(state.S[min(k, sums.searchsorted(total))])
+
+
+def change(before: State, after: State) -> str:
+    """The step from one state to the next."""
+    for i in after.U - before.U:
+        return f"free {i}"
+    old, new = set(before.S.tolist()), set(after.S.tolist())
+    return " ".join([*(f"+{i}" for i in new - old), *(f"-{j}" for j in old - new)])

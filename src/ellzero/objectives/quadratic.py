@@ -106,10 +106,10 @@ class Quadratic(Objective):
         self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
     ) -> list[Iterate]:
         A, c, scale = self.gram.blocks(supports), self.c[supports], self.scale[supports]
-        diagonal = np.einsum("kii->ki", A)
-        diagonal += scaled_ridge(self.ridge[supports] + ridges, scale)
+        diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
+        diagonals += scaled_ridge(self.ridge[supports] + ridges, scale)
         x, regular = solve_each(A, c)
-        for k in np.flatnonzero(~regular):
+        for k in (~regular).nonzero()[0]:
             x[k] = _pseudo_inverse(A[k]) @ c[k]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
         coefs = x * (self.unit / scale)
