@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from ellzero import LeastSquares, Objective, Quadratic, Statistics, from_callables, from_jax
 from ellzero.core import magnitudes
+from ellzero.linalg import solve_each
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.losses import SquaredLoss
 from helpers import hessian_of, largest_eigenvalue, objective_of
@@ -253,6 +254,8 @@ def test_a_singular_support_among_many():
     regular, singular = f.minimize_each(supports, np.zeros((2, 2)), [])
     assert_allclose(regular.coef, [1.0, 2.0])
     assert_allclose(singular.coef, [0.5, 0.5])
+    indefinite = np.array([np.eye(2), [[1.0, 1.1], [1.1, 1.0]]])
+    assert solve_each(indefinite, np.ones((2, 2)))[1].tolist() == [True, False]
 
 
 def test_ridged_takes_one_number_for_all(case):

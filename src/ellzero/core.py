@@ -212,7 +212,7 @@ class Objective(ABC):
         return [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
 
     def minimize_each(
-        self, supports: NDArray[np.intp], ridges: Matrix, starts: Sequence[Iterate]
+        self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
     ) -> list[Iterate]:
         """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`."""
         found = []

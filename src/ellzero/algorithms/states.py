@@ -106,12 +106,14 @@ class States:
 
 def sample(state: State, x: Iterate, rng: np.random.Generator) -> int | None:
     """An i in S ∩ R with probability proportional to x_i², by binary search in partial sums."""
-    sums = np.where(state.free, 0.0, magnitudes(x.coef) ** 2).cumsum()
+    weights = magnitudes(x.coef) ** 2
+    weights[state.free] = 0.0
+    sums = weights.cumsum()
     draw, total = rng.random(), sums[-1]
     if total == 0:
         return None
     k = sums.searchsorted(draw * total, side="right")
-    return int(state.S[min(k, sums.searchsorted(total))])
+    return int(state.S[min(k, sums.argmax())])  # rounding may lead past the last in R
 
 
 def change(before: State, after: State) -> str:

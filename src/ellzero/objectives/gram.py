@@ -67,7 +67,7 @@ class DenseGram:
         C[zero] = 0.0
         C[:, zero] = 0.0
         np.fill_diagonal(C, ~zero)
-        self.matrix = C
+        self.matrix = np.ascontiguousarray(C)  # or `blocks` would copy it
         self.diagonal = np.diag(C).copy()
 
     def rows(self, S: Support) -> Matrix:
