@@ -186,6 +186,19 @@ def test_sampling_is_proportional_to_the_square(rng):
     assert drawn(1) == [None]
 
 
+def test_a_feature_set_free_is_still_free_when_it_comes_back():
+    f = Quadratic(np.eye(3), [3.0, 1.0, 4.0])
+    states = States(f, rho=1.0)
+    state = states.start(f.minimize([0, 1]))
+    states.look([state])
+    state = states.freed(state, 1)
+    for S, coef in (([0, 1], [1.5, 1.0]), ([0, 2], [1.5, 2.0]), ([1, 2], [1.0, 2.0])):
+        (look,) = states.look([state])
+        assert state.S.tolist() == S
+        assert_allclose(look.x.coef, coef)
+        state = look.new
+
+
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-20])
 def test_a_tiny_epsilon_ends(epsilon):
     f = objective_of(random_problem(8))

@@ -258,6 +258,11 @@ def test_a_singular_support_among_many():
     assert solve_each(indefinite, np.ones((2, 2)))[1].tolist() == [True, False]
 
 
+def test_where_all_gradients_are_zero_no_forced_feature_is_steepest():
+    f = LeastSquares(np.eye(4), np.zeros(4), forced=[0])
+    assert f.steepest([f.minimize([1])]) == [2]
+
+
 def test_ridged_takes_one_number_for_all(case):
     (S,) = case.supports(3)
     one, each = case.f.ridged(0.7), case.f.ridged(np.full(case.truth.n, 0.7))
