@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import ellzero as lz
 import reference
 from ellzero import LeastSquares, Quadratic, Status
-from ellzero.algorithms.arht import sample
+from ellzero.algorithms.states import States, sample
 from helpers import assert_falls, at_most, objective_of, supports, values
 from reference import random_problem
 
@@ -168,13 +168,35 @@ def test_the_same_state_is_not_computed_twice():
 
 
 def test_sampling_is_proportional_to_the_square(rng):
-    f = Quadratic(np.eye(3), [1.0, 2.0, 3.0], 7.0)
-    x = f.minimize([0, 1, 2])
-    drawn = np.bincount([sample(x, frozenset(), rng) for _ in range(14_000)])
-    assert_allclose(drawn / 14_000, np.array([1, 4, 9]) / 14, atol=0.02)
-    without = {sample(x, frozenset({2}), rng) for _ in range(100)}
-    assert without == {0, 1}
-    assert sample(x, frozenset({0, 1, 2}), rng) is None
+    f = Quadratic(np.eye(4), [0.5, 1.0, 2.0, 3.0], 8.0)
+    states = States(f, 1e-9)
+    state = states.start(f.minimize([1, 2, 3]))
+
+    def drawn(count):
+        (look,) = states.look([state])
+        return [sample(state, look.x, rng) for _ in range(count)]
+
+    shares = np.bincount(drawn(14_000)) / 14_000
+    assert_allclose(shares, np.array([0, 1, 4, 9]) / 14, atol=0.02)
+    state = states.freed(state, 3)
+    assert set(drawn(100)) == {1, 2}
+    for i in (1, 2):
+        states.look([state])
+        state = states.freed(state, i)
+    assert drawn(1) == [None]
+
+
+def test_a_feature_set_free_is_still_free_when_it_comes_back():
+    f = Quadratic(np.eye(3), [3.0, 1.0, 4.0])
+    states = States(f, rho=1.0)
+    state = states.start(f.minimize([0, 1]))
+    states.look([state])
+    state = states.freed(state, 1)
+    for S, coef in (([0, 1], [1.5, 1.0]), ([0, 2], [1.5, 2.0]), ([1, 2], [1.0, 2.0])):
+        (look,) = states.look([state])
+        assert state.S.tolist() == S
+        assert_allclose(look.x.coef, coef)
+        state = look.new
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-20])

@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from ellzero import LeastSquares, Objective, Quadratic, Statistics, from_callables, from_jax
+from ellzero.core import magnitudes
+from ellzero.linalg import solve_each
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.losses import SquaredLoss
 from helpers import hessian_of, largest_eigenvalue, objective_of
@@ -233,7 +235,7 @@ def test_ridged_minimises_with_the_term_and_leaves_f_alone(case):
 
 
 def test_many_at_once_are_as_one_by_one(case):
-    f, supports = case.f, list(case.supports(3, 3, 3))
+    f, supports = case.f, np.array(list(case.supports(3, 3, 3)))
     ridges = np.array([[0.0, 0.0, 0.0], [0.7, 0.0, 0.7], [0.1, 0.2, 0.3]])
     found = f.minimize_each(supports, ridges, [f.minimize(S) for S in supports])
     for S, ridge, x in zip(supports, ridges, found, strict=True):
@@ -242,8 +244,8 @@ def test_many_at_once_are_as_one_by_one(case):
         assert x.support.tolist() == S.tolist()
         case.close(x.value, case.truth.fit(S, extra_ridge=d).value)
         case.close(x.value, f.ridged(d).value(x))
-    for x, gradient in zip(found, f.gradients(found), strict=True):
-        case.close(gradient, f.gradient(x))
+    each = [f.largest_outside(x.support, magnitudes(f.gradient(x))) for x in found]
+    assert f.steepest(found) == each
 
 
 def test_a_singular_support_among_many():
@@ -252,6 +254,13 @@ def test_a_singular_support_among_many():
     regular, singular = f.minimize_each(supports, np.zeros((2, 2)), [])
     assert_allclose(regular.coef, [1.0, 2.0])
     assert_allclose(singular.coef, [0.5, 0.5])
+    indefinite = np.array([np.eye(2), [[1.0, 1.1], [1.1, 1.0]]])
+    assert solve_each(indefinite, np.ones((2, 2)))[1].tolist() == [True, False]
+
+
+def test_where_all_gradients_are_zero_no_forced_feature_is_steepest():
+    f = LeastSquares(np.eye(4), np.zeros(4), forced=[0])
+    assert f.steepest([f.minimize([1])]) == [2]
 
 
 def test_ridged_takes_one_number_for_all(case):

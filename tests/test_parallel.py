@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel as SklearnParallel
 
-from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht, path
+from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht, omp, path
 from ellzero.threads import blas_threads, current_blas_threads
 
 # JAX, where another test has loaded it, warns of every fork
@@ -134,6 +134,15 @@ def test_threads_share_one_limit_of_blas(rng):
         with parallel_config("threading", n_jobs=2):
             SparseRegressorCV([1], cv=2, scoring=meet).fit(X, y)
         assert seen == [1, 1]
+        assert current_blas_threads() == before
+
+
+def test_a_run_limits_blas_from_its_start_to_its_end(rng):
+    seen = []
+    with blas_threads(2):
+        before = current_blas_threads()
+        omp(LeastSquares(*data(rng)), 3, callback=lambda x: seen.append(current_blas_threads()))
+        assert seen == [1, 1, 1, 1]
         assert current_blas_threads() == before
 
 

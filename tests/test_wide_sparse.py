@@ -52,6 +52,10 @@ def test_combinations_and_blocks_are_those_of_the_rows(rng, options, weighted):
         assert_allclose(f.moment_products(rows, A), A @ M_[:, :-1], atol=1e-10)
     S = np.array([1, 4, 9])
     assert_allclose(wide.insertion_values(S), dense.insertion_values(S), rtol=1e-9)
+    supports = np.array([[1, 4, 7], [4, 9, 30]])
+    for f in (wide, dense):
+        for T, block in zip(supports, f.gram.blocks(supports), strict=True):
+            assert_allclose(block, dense.gram.block(T), atol=1e-10)
     x = Iterate(S, np.ones(3), np.nan, N)
     assert_allclose(wide.gradient(x), dense.gradient(x), atol=1e-9)
 

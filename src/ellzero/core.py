@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -208,13 +208,14 @@ class Objective(ABC):
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))
 
-    def gradients(self, xs: Sequence[Iterate]) -> Iterable[NDArray[np.float64]]:
-        return [self._gradient(x) for x in xs]
+    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
+        """For each x, the feature outside its support with the largest |∇ᵢf(x)|."""
+        return [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
 
     def minimize_each(
-        self, supports: Sequence[Support], ridges: Matrix, starts: Sequence[Iterate]
+        self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
     ) -> list[Iterate]:
-        """argmin over each support of f + ½ Σ dⱼ xⱼ² with its row d of `ridges`, one for each j."""
+        """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`."""
         found = []
         for S, ridge, x0 in zip(supports, ridges, starts, strict=True):
             d = np.zeros(self.n_features)

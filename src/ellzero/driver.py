@@ -39,21 +39,21 @@ def run(
     best: Iterate | None = None
     lowest = np.inf
     status = None
-    while status is None:
-        try:
-            with blas_threads(f.blas_threads):
+    with blas_threads(f.blas_threads):
+        while status is None:
+            try:
                 iterate = next(steps)
-        except StopIteration as end:
-            status = end.value
-            break
-        if max_iter is not None and len(trace) > max_iter:
-            status = Status.MAX_ITER
-            break
-        trace.append(iterate)
-        if iterate.value <= lowest + f.resolution:
-            best, lowest = iterate, min(lowest, iterate.value)
-        if callback is not None and callback(iterate):
-            status = Status.STOPPED
+            except StopIteration as end:
+                status = end.value
+                break
+            if max_iter is not None and len(trace) > max_iter:
+                status = Status.MAX_ITER
+                break
+            trace.append(iterate)
+            if iterate.value <= lowest + f.resolution:
+                best, lowest = iterate, min(lowest, iterate.value)
+            if callback is not None and callback(iterate):
+                status = Status.STOPPED
     if status is Status.COMPLETE:
         best = trace[-1]
     assert best is not None

@@ -24,12 +24,14 @@ def cholesky(A: Matrix) -> Matrix | None:
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     """A[k]⁻¹c[k] for every k, and whether A[k] is regular to working precision."""
-    x, pivots = np.empty_like(c), np.zeros_like(c)
-    for k in range(len(A)):
-        factor, x[k], info = lapack.dposv(A[k].T, c[k], lower=1)
-        if info == 0:
-            pivots[k] = factor.diagonal()
-    return x, (pivots**2 > DEPENDENT * np.einsum("kii->ki", A)).all(axis=1)
+    factors, x = A.copy(), c[:, :, None].copy()
+    failed = [
+        lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2]
+        for factor, b in zip(factors.transpose(0, 2, 1), x, strict=True)
+    ]
+    left = factors.diagonal(0, 1, 2) ** 2
+    regular = (left > DEPENDENT * A.diagonal(0, 1, 2)).all(axis=1) & np.equal(failed, 0)
+    return x[:, :, 0], regular
 
 
 def inverse_root(A: Matrix) -> Matrix | None:

@@ -5,100 +5,22 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from itertools import count
 from math import ceil, log
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ellzero.algorithms.seeds import child, seed_of
 from ellzero.algorithms.start import starting_point
+from ellzero.algorithms.states import Look, State, States, change, sample
 from ellzero.checks import check_count, check_number
-from ellzero.core import Iterate, Matrix, Objective, Status, Support, magnitudes, swapped
+from ellzero.core import Iterate, Objective, Status
 from ellzero.driver import Steps, solver
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
 
 
-class State(NamedTuple):
-    """Where a run is: at the support of x, having set the features U = [n] ∖ R free."""
-
-    x: Iterate
-    U: frozenset[int]
-    note: str
-
-
-class Look(NamedTuple):
-    """What a step of Algorithm 5 looks at, S being the support reached."""
-
-    fit: Iterate  # argmin over S of f
-    x: Iterate  # argmin over S of g_R
-    new: Iterate  # argmin of g_R over S ∪ {i} ∖ {j}
-    note: str  # which i and j
-
-
 Run: TypeAlias = Generator[State, Look, Status]
-
-
-class States:
-    """What ARHT asks of f, for several states at once.
-
-    All is remembered: the same states recur between restarts and guesses. The minimiser of g_R over
-    S depends on R only through S ∖ R, the unregularised part of S.
-    """
-
-    def __init__(self, f: Objective, rho: float):
-        self.f, self.rho = f, rho
-        self._looks: dict[tuple[bytes, frozenset[int]], Look] = {}
-        self._minimisers: dict[tuple[bytes, bytes], Iterate] = {}
-
-    def look(self, states: list[State]) -> list[Look]:
-        keys = [(state.x.support.tobytes(), state.U) for state in states]
-        new = {
-            key: state for key, state in zip(keys, states, strict=True) if key not in self._looks
-        }
-        if new:
-            self._looks.update(zip(new, self._look(list(new.values())), strict=True))
-        return [self._looks[key] for key in keys]
-
-    def _look(self, states: list[State]) -> list[Look]:
-        k = len(states)
-        starts = [state.x for state in states]
-        supports = [x.support for x in starts]
-        ridges = self._ridges(supports, states)
-        both = np.concatenate([np.zeros_like(ridges), ridges])
-        found = self._minimise(supports * 2, both, starts * 2)
-        fits, xs = found[:k], found[k:]
-        if len(supports[0]) == self.f.n_choosable:
-            return [Look(fit, x, x, "") for fit, x in zip(fits, xs, strict=True)]
-        notes, new = [], []
-        # outside S, x is zero and the gradients of g_R and f are the same
-        for S, x, gradient in zip(supports, xs, self.f.gradients(xs), strict=True):
-            i, j = self.f.largest_outside(S, magnitudes(gradient)), x.smallest
-            notes.append(f"+{i} -{j}")
-            new.append(np.sort(swapped(S, j, i)))
-        swaps = self._minimise(new, self._ridges(new, states), xs)
-        return list(map(Look, fits, xs, swaps, notes))
-
-    def _ridges(self, supports: list[Support], states: list[State]) -> Matrix:
-        """Of g_R on each support."""
-        regularised = [
-            [j not in state.U for j in S.tolist()]
-            for S, state in zip(supports, states, strict=True)
-        ]
-        return self.rho * np.array(regularised)
-
-    def _minimise(
-        self, supports: list[Support], ridges: Matrix, starts: list[Iterate]
-    ) -> list[Iterate]:
-        keys = [(S.tobytes(), d.tobytes()) for S, d in zip(supports, ridges, strict=True)]
-        new = {key: k for k, key in enumerate(keys) if key not in self._minimisers}
-        if new:
-            ks = list(new.values())
-            found = self.f.minimize_each(
-                [supports[k] for k in ks], ridges[ks], [starts[k] for k in ks]
-            )
-            self._minimisers.update(zip(new, found, strict=True))
-        return [self._minimisers[key] for key in keys]
 
 
 class Window:
@@ -117,7 +39,7 @@ class Window:
 
 
 def core_run(
-    f: Objective,
+    states: States,
     x0: Iterate,
     opt: float,
     rng: np.random.Generator,
@@ -128,40 +50,39 @@ def core_run(
     n_steps: int | None,
 ) -> Run:
     """Algorithm 5: it says which state it is in, and is sent a look at it."""
-    s = len(x0.support)
-    state = State(x0, frozenset(), "start")
+    f, s = states.f, len(x0.support)
+    state = states.start(x0)
     for _ in count() if n_steps is None else range(n_steps):
-        fit, x, new, note = yield state
+        fit, x, new, progress = yield state
         if not window.below(opt, fit.value):
             return Status.TARGET_REACHED
         if s == f.n_choosable:
             return Status.COMPLETE
-        U = state.U
-        progress = x.value - new.value
         rounding = progress <= f.resolution
         if rounding or window.below(opt, x.value - s / factor * progress):  # line 19
-            if half_stop and 2 * len(U.intersection(x.support.tolist())) >= s:
+            if half_stop and 2 * np.count_nonzero(state.free) >= s:
                 return Status.SEARCH_ENDED
-            i = sample(x, U, rng)
+            i = sample(state, x, rng)
             if i is None:
                 return Status.SEARCH_ENDED
-            state = State(fit, U | {i}, f"free {i}")
+            state = states.freed(state, i)
         else:
-            state = State(new, U, note)
+            state = new
     yield state
     return Status.SEARCH_ENDED
 
 
 def steps_of(states: States, run: Run) -> Steps:
     """Of every state the minimiser of f over its support (line 12)."""
-    state = next(run)
+    state, note = next(run), "start"
     while True:
         (look,) = states.look([state])
-        yield look.fit.noted(state.note)
+        yield look.fit.noted(note)
         try:
-            state = run.send(look)
+            before, state = state, run.send(look)
         except StopIteration as end:
             return end.value
+        note = change(before, state)
 
 
 def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate]]:
@@ -173,23 +94,13 @@ def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate
     best: dict[int, Iterate] = {}
     while at:
         for z, look in zip(list(at), states.look(list(at.values())), strict=True):
-            best[z] = min(best.get(z, look.fit), look.fit, key=lambda x: x.value)
+            if z not in best or look.fit.value < best[z].value:
+                best[z] = look.fit
             try:
                 at[z] = runs[z].send(look)
             except StopIteration:
                 del at[z]
                 yield z, best[z]
-
-
-def sample(x: Iterate, U: frozenset[int], rng: np.random.Generator) -> int | None:
-    """An i in R with probability proportional to x_i², by binary search in partial sums."""
-    regularised = [k for k, i in enumerate(x.support.tolist()) if i not in U]
-    sums = np.cumsum(magnitudes(x.coef[regularised]) ** 2)
-    draw = rng.random()
-    if not len(sums) or sums[-1] == 0:
-        return None
-    k = min(int(np.searchsorted(sums, draw * sums[-1], side="right")), len(sums) - 1)
-    return int(x.support[regularised[k]])
 
 
 class Search:
@@ -245,7 +156,7 @@ class Search:
     def core(self, opt: float, epsilon: float, z: int, window: Window) -> Run:
         """Run z of Algorithm 5."""
         return core_run(
-            self.f,
+            self.states,
             self.x0,
             opt,
             child(self.seed, z),

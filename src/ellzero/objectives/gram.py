@@ -56,6 +56,9 @@ class Gram(Protocol):
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         """C[S, T], by default C[S, S]."""
 
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        """C[T, T] for every row T of S."""
+
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
 
@@ -74,7 +77,7 @@ class DenseGram:
         C[zero] = 0.0
         C[:, zero] = 0.0
         np.fill_diagonal(C, ~zero)
-        self.matrix = C
+        self.matrix = np.ascontiguousarray(C)  # or `blocks` would copy it
         self.diagonal = np.diag(C).copy()
 
     def rows(self, S: Support) -> Matrix:
@@ -82,6 +85,9 @@ class DenseGram:
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         return self.matrix[S[:, None], S if T is None else T]
+
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        return self.matrix.take(S[:, :, None] * len(self.matrix) + S[:, None, :])
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         return product(A, self.matrix[S])
@@ -134,7 +140,7 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
-        self._slot: dict[int, int] = {}
+        self._n_kept, self._slot = 0, np.full(len(norms2), -1)
         self._store = np.empty((0, len(norms2)))
 
     def _times(self, V: Matrix) -> Matrix:
@@ -182,6 +188,14 @@ class LazyGram:
         block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
         return block
 
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        if self.keeps:
+            slots = self._slots(S)
+            return self._store.take(slots[:, :, None] * self._store.shape[1] + S[:, None, :])
+        union, places = np.unique(S, return_inverse=True)
+        places = places.reshape(S.shape)
+        return self.block(union)[places[:, :, None], places[:, None, :]]
+
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:
             slots = self._slots(S, ahead)
@@ -192,14 +206,15 @@ class LazyGram:
 
     def _slots(self, S: Support, ahead: Support = NONE) -> Support:
         """Where the rows of S are kept; those that are missing are made, and then those ahead."""
-        missing = [j for j in S.tolist() if j not in self._slot]
-        if missing:
-            missing += [j for j in ahead.tolist() if j not in self._slot and j not in missing]
-            new = self._inner_products(np.array(missing))
+        slots = self._slot[S]
+        if (slots < 0).any():
+            missing = np.unique(np.concatenate([S[slots < 0], ahead[self._slot[ahead] < 0]]))
+            new = self._inner_products(missing)
             new[self.diagonal[missing] == 0] = 0.0
             new[np.arange(len(missing)), missing] = self.diagonal[missing]
             self._append(missing, new)
-        return np.array([self._slot[j] for j in S.tolist()], dtype=np.intp)
+            slots = self._slot[S]
+        return slots
 
     def _inner_products(self, S: Support) -> Matrix:
         if not self._sparse:
@@ -221,15 +236,15 @@ class LazyGram:
         new[self.diagonal[S] == 0] = 0.0
         return new
 
-    def _append(self, missing: list[int], new: Matrix) -> None:
-        used = len(self._slot)
-        if used + len(missing) > len(self._store):
-            grown = np.empty((max(64, 4 * used, used + len(missing)), self._store.shape[1]))
+    def _append(self, missing: Support, new: Matrix) -> None:
+        used, needed = self._n_kept, self._n_kept + len(missing)
+        if needed > len(self._store):
+            grown = np.empty((max(64, 4 * used, needed), self._store.shape[1]))
             grown[:used] = self._store[:used]
             self._store = grown
-        self._store[used : used + len(missing)] = new
-        for offset, j in enumerate(missing):
-            self._slot[j] = used + offset
+        self._store[used:needed] = new
+        self._slot[missing] = np.arange(used, needed)
+        self._n_kept = needed
 
 
 def profiled_moments(

@@ -90,34 +90,33 @@ class Quadratic(Objective):
         value = float(self.unit**2 * (self.half - 0.5 * c @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
-    def gradients(self, xs: Sequence[Iterate]) -> Matrix:
-        union, places = _union(np.array([x.support for x in xs]), self.n_features)
+    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
+        S, rows = np.array([x.support for x in xs]), np.arange(len(xs))[:, None]
+        union, places = _union(S, self.n_features)
         A = np.zeros((len(xs), len(union)))
-        for a, place, x in zip(A, places, xs, strict=True):
-            a[place] = x.coef
-        gradients = self.gram.combined(union, A * (self.scale[union] / self.unit))
-        gradients -= self.c
-        gradients *= self.scale * self.unit
-        gradients[:, union] += self.ridge[union] * A
-        return gradients
+        A[rows, places] = np.array([x.coef for x in xs]) * (self.scale[S] / self.unit)
+        sizes = self.gram.combined(union, A)
+        sizes -= self.c
+        sizes *= self.scale
+        np.abs(sizes, out=sizes)
+        sizes[rows, S] = -np.inf
+        sizes[:, list(self.forced)] = -np.inf
+        return sizes.argmax(axis=1).tolist()
 
     def minimize_each(
-        self, supports: Sequence[Support], ridges: Matrix, starts: Sequence[Iterate]
+        self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
     ) -> list[Iterate]:
-        S = np.array(supports)
-        union, places = _union(S, self.n_features)
-        A = self._block(union)[places[:, :, None], places[:, None, :]]
-        diagonal = np.einsum("kii->ki", A)
-        diagonal += scaled_ridge(ridges, self.scale[S])
-        c = self.c[S]
+        A, c, scale = self.gram.blocks(supports), self.c[supports], self.scale[supports]
+        diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
+        diagonals += scaled_ridge(self.ridge[supports] + ridges, scale)
         x, regular = solve_each(A, c)
-        for k in np.flatnonzero(~regular):
+        for k in (~regular).nonzero()[0]:
             x[k] = pseudo_inverse(A[k]) @ c[k]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
-        coefs = x * (self.unit / self.scale[S])
+        coefs = x * (self.unit / scale)
         return [
-            Iterate(T, coef, value, self.n_features)
-            for T, coef, value in zip(S, coefs, values.tolist(), strict=True)
+            Iterate(S, coef, value, self.n_features)
+            for S, coef, value in zip(supports, coefs, values.tolist(), strict=True)
         ]
 
     def smoothness(self, k: int) -> float:
