@@ -73,12 +73,14 @@ class Path(Mapping[int, Solution]):
             {
                 "s": s,
                 "feature": j if names is None else names[j],
-                "coefficient": solution.x[j],
+                "coefficient": coefficient,
                 "value": solution.value,
                 "status": solution.status.name,
             }
             for s, solution in self.items()
-            for j in solution.support.tolist()
+            for j, coefficient in zip(
+                solution.support.tolist(), solution.x[solution.support], strict=True
+            )
         ]
         return pandas.DataFrame(rows, columns=["s", "feature", "coefficient", "value", "status"])
 
