@@ -21,12 +21,12 @@ from ellzero import (
     path,
 )
 from ellzero.threads import blas_threads, current_blas_threads
-from helpers import values
+from helpers import scores, values
 
 # JAX, where another test has loaded it, warns of every fork
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 
-BACKENDS = ["threading", "loky", "multiprocessing", "dask", "ray"]
+BACKENDS = ["threading", "loky", "multiprocessing", "dask"]  # and Ray's: test_ray.py
 SIZES = range(1, 3)
 
 
@@ -44,9 +44,6 @@ def backend(request):
         ):
             yield name
         return
-    if name == "ray":
-        util = pytest.importorskip("ray.util.joblib", reason="Ray's backend")
-        util.register_ray()
     if name == "loky":
         options["inner_max_num_threads"] = 1
     with parallel_config(name, n_jobs=2, **options):
@@ -57,10 +54,6 @@ def data(rng, m=120, n=12):
     X = rng.normal(size=(m, n))
     y = X[:, 0] - 2 * X[:, 3] + X[:, 5] + rng.normal(size=m)
     return X, y
-
-
-def scores(model):
-    return np.array([v for k, v in model.cv_results_.items() if k.startswith("split")])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

@@ -24,16 +24,21 @@ def check_n_jobs(n_jobs: Any) -> None:
         )
 
 
-def in_shares(
-    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], n_jobs: int | None
-) -> Iterator[Result]:
-    """What `share` makes of the tasks, every `n_jobs`-th of which go to one worker.
+def workers(n_jobs: int | None, n_tasks: int) -> Parallel:
+    """For `in_shares`, no more of them than tasks; in a ``with`` block they stay for several calls.
 
-    Arrays are not copied for every worker: processes map them.
+    Large arrays are not copied for every worker: processes map them.
     """
-    n_jobs = min(effective_n_jobs(n_jobs), len(tasks))
-    parallel = Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
-    shares = parallel(delayed(_quietly)(share, tasks[k::n_jobs]) for k in range(n_jobs))
+    n_jobs = min(effective_n_jobs(n_jobs), n_tasks)
+    return Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
+
+
+def in_shares(
+    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], parallel: Parallel
+) -> Iterator[Result]:
+    """What `share` makes of the tasks, which are dealt to the workers in turn."""
+    n = min(parallel.n_jobs, len(tasks))
+    shares = parallel(delayed(_quietly)(share, tasks[k::n]) for k in range(n))
     return chain.from_iterable(shares)
 
 

@@ -25,7 +25,7 @@ from ellzero.checks import (
 )
 from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
 from ellzero.driver import Callback, solution, warn_of
-from ellzero.parallel import check_n_jobs, in_shares
+from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:
@@ -246,7 +246,8 @@ def _one_by_one(
             raise ValueError(
                 "callback: with n_jobs the sizes run in other processes; leave out one of the two."
             )
-        for s, found in in_shares(partial(_share, f, method), tasks, n_jobs):
+        share = partial(_share, f, method)
+        for s, found in in_shares(share, tasks, workers(n_jobs, len(tasks))):
             warn_of(found)
             yield s, found
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import count
 from math import ceil, log
@@ -16,7 +17,7 @@ from ellzero.algorithms.start import starting_point
 from ellzero.checks import check_count, check_number
 from ellzero.core import Iterate, Matrix, Objective, Status, Support, magnitudes, swapped
 from ellzero.driver import Steps, solver
-from ellzero.parallel import check_n_jobs, in_shares
+from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.threads import blas_threads
 
 PRACTICAL_RUNS = 20
@@ -234,8 +235,9 @@ class Search:
         self.span = f.minimize(self.x0.support[:0]).value - self.B
         gap = self.x0.value - self.B
         self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
-        self._n_runs, self._n_jobs = n_runs, n_jobs
+        self._n_runs = n_runs
         self._ended: dict[int, list[tuple[Window, Iterate]]] = {}
+        self.workers = None if n_jobs in (None, 1) else workers(n_jobs, self.n_runs(self.epsilon))
 
     def log_span(self, epsilon: float) -> float:
         """log((f(0) − B) / ε), at least 1."""
@@ -265,7 +267,7 @@ class Search:
         """Algorithm 6, ARHT_robust: the best iterate of every run."""
         n_runs = self.n_runs(epsilon)
         new = [z for z in range(n_runs) if self._known(z, opt) is None]
-        ending = self.ending(opt, epsilon, new, self._n_jobs)
+        ending = self.ending(opt, epsilon, new)
         for z in range(n_runs):
             while (x := self._known(z, opt)) is None:
                 ended, window, best = next(ending)
@@ -276,21 +278,22 @@ class Search:
         return Status.SEARCH_ENDED
 
     def ending(
-        self, opt: float, epsilon: float, zs: list[int], n_jobs: int | None = None
+        self, opt: float, epsilon: float, zs: list[int]
     ) -> Iterator[tuple[int, Window, Iterate]]:
         """The window and the best iterate of each of these runs, as it ends."""
-        if n_jobs not in (None, 1):
-            share = partial(_share, self.without_memory(), opt, epsilon)
-            yield from in_shares(share, zs, n_jobs)
+        if self.workers is not None:
+            share = partial(_share, self.alone(), opt, epsilon)
+            yield from in_shares(share, zs, self.workers)
             return
         windows = {z: Window() for z in zs}
         runs = {z: self.core(opt, epsilon, z, window) for z, window in windows.items()}
         for z, best in abreast(self.states, runs):
             yield z, windows[z], best
 
-    def without_memory(self) -> Search:
+    def alone(self) -> Search:
+        """The same without workers, and with a memory of its own."""
         other = copy.copy(self)
-        other.states, other._ended = States(self.f, self.states.rho), {}
+        other.workers, other.states, other._ended = None, States(self.f, self.states.rho), {}
         return other
 
     def _known(self, z: int, opt: float) -> Iterate | None:
@@ -304,7 +307,7 @@ class Search:
 def _share(
     search: Search, opt: float, epsilon: float, zs: list[int]
 ) -> list[tuple[int, Window, Iterate]]:
-    own = search.without_memory()  # where workers are threads, all are handed the same search
+    own = search.alone()  # where workers are threads, all are handed the same search
     with blas_threads(search.f.blas_threads):
         return list(own.ending(opt, epsilon, zs))
 
@@ -355,14 +358,15 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     search = Search(f, s, **options)
     low, b, epsilon = search.B, search.x0, search.epsilon
     yield b
-    while b.value - low > epsilon:
-        m = (low + b.value) / 2
-        x = b
-        for run in search.robust(m, epsilon / 3):
-            x = min(x, run, key=lambda x: x.value)
-            yield x.noted(run.note)
-        if x.value < b.value - f.resolution:
-            b = x
-        if x.value > m + epsilon / 3:
-            low = m
+    with search.workers or nullcontext():
+        while b.value - low > epsilon:
+            m = (low + b.value) / 2
+            x = b
+            for run in search.robust(m, epsilon / 3):
+                x = min(x, run, key=lambda x: x.value)
+                yield x.noted(run.note)
+            if x.value < b.value - f.resolution:
+                b = x
+            if x.value > m + epsilon / 3:
+                low = m
     return Status.SEARCH_ENDED
