@@ -374,6 +374,25 @@ class TestFrames:
             found, lz.SparseRegressor(2).fit(frame.drop(columns=["target", "row"]), frame.target)
         )
 
+    @pytest.mark.parametrize("divisions", [(0, 30, 478), (0, 100, 101, 102, 300, 478)])
+    def test_one_index_divided_at_other_places(self, data, frame, divisions):
+        y = pd.Series(data[1]["numbers"], index=frame.index)
+        parts = dd.from_pandas(y, npartitions=1).repartition(divisions=divisions)
+        found = SparseRegressor(2).fit(dd.from_pandas(frame, npartitions=5), parts, parts**2)
+        assert_same(found, lz.SparseRegressor(2).fit(frame, y, y**2))
+
+    def test_an_index_that_does_not_help(self, data, frame):
+        X = dd.from_pandas(frame, npartitions=5)
+        y = pd.Series(data[1]["numbers"], index=frame.index)
+        with pytest.raises(ValueError, match="y: has 3 partitions, but X has 5; take both from"):
+            SparseRegressor(2).fit(X, dd.from_pandas(y, npartitions=3).clear_divisions())
+        other = y.set_axis(frame.index + 1000)  # rows belong together by their places
+        found = SparseRegressor(2).fit(X, dd.from_pandas(other, npartitions=5))
+        assert_same(found, lz.SparseRegressor(2).fit(frame, y))
+        bent = y.set_axis(frame.index**2 / frame.index[-1])
+        with pytest.raises(ValueError, match=r"partition .: y: shape .* rows in this partition"):
+            SparseRegressor(2).fit(X, dd.from_pandas(bent, npartitions=3))
+
     def test_text_is_named(self, frame):
         X = dd.from_pandas(frame.assign(x3="red"), npartitions=2)
         with pytest.raises(ValueError, match="X: column 'x3' has dtype"):
@@ -514,6 +533,12 @@ class TestCluster:
         local, ours = estimators(target)
         found = ours(1, method="omp").fit(da.from_array(X, chunks=(80, 4)), targets[target], w)
         assert_same(found, local(1, method="omp").fit(X, targets[target], w))
+
+    def test_the_search_itself_on_sparse_blocks(self, data, client):
+        X, y = data[0] * (np.abs(data[0]) > np.abs(data[0]).mean(axis=0)), data[1]["two classes"]
+        blocks = da.from_array(X, chunks=(80, 4)).map_blocks(sparse.csr_matrix)
+        found = SparseClassifier(1, options={"effort": 0}).fit(blocks, y)
+        assert_same(found, lz.SparseClassifier(1, options={"effort": 0}).fit(X, y))
 
     @pytest.mark.parametrize("when", [0, 6])
     def test_a_worker_is_killed(self, data, client, when, monkeypatch):

@@ -23,7 +23,7 @@ ALLOWED = {
     "checks.py": ("core",),
     "files.py": (),
     "driver.py": ("core", "checks", "threads"),
-    "objectives/": ("core", "checks", "threads", "linalg", "objectives"),
+    "objectives/": ("core", "checks", "threads", "files", "linalg", "objectives"),
     "algorithms/": ("core", "checks", "threads", "parallel", "linalg", "driver", "algorithms"),
     "selection.py": (
         "core",
