@@ -181,10 +181,11 @@ class GeneralizedLinear(Objective):
         attained = True
         if x.minimizer:
             x, best, problem = self._minimize(x.support, x)
-            free = not self._penalty(x.support).any()
-            attained = not (free and self._separates(x.support, problem.rows(best.u))) and not (
-                self._escapes(x.support, problem.rows(best.step))
-            )
+            free = self._penalty(x.support) == 0
+            step = problem.rows(best.step) * self._column(free)  # a ridge holds the others
+            attained = not (
+                free.all() and self._separates(x.support, problem.rows(best.u))
+            ) and not self._escapes(x.support, step)
         else:
             x = self._profile(x.support, x.coef)
         F = np.array(self.forced, dtype=np.intp)
