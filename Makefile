@@ -53,7 +53,7 @@ clean:
 	@touch $@
 
 .venv/.dev: pyproject.toml | $(BIN)/pip
-	@echo "Installing ellzero and its test tools into .venv (JAX and Dask included, about 1 GB) ..."
+	@echo "Installing ellzero and its test tools into .venv (JAX, Dask and Ray included, about 1.3 GB) ..."
 	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev,plot,jax,cli,dask]'
 	@touch .venv/.demo $@
 

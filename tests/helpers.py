@@ -121,3 +121,8 @@ def at_most(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def scores(model: Any) -> np.ndarray:
+    """Of every fold, at every size."""
+    return np.array([v for k, v in model.cv_results_.items() if k.startswith("split")])

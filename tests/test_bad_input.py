@@ -696,6 +696,20 @@ def test_a_ridge_makes_separable_classes_finite(method, rng):
     assert found.status is not Status.NO_MINIMISER
 
 
+@pytest.mark.parametrize("ridge", [1e-3, 1e-9])
+def test_a_small_ridge_holds_what_few_rows_of_one_class_have(rng, ridge):
+    """The value is so flat there that Newton's last step is long."""
+    X = (rng.random((4000, 3)) < [0.5, 0.3, 0.002]).astype(float)
+    y = (rng.random(4000) < 0.3 + 0.3 * X[:, 0]) | (X[:, 2] > 0)
+    found = lz.omp(Logistic(X, y, fit_intercept=True, ridge=ridge), 3)
+    assert found.status is Status.COMPLETE
+
+
+def test_a_ridge_does_not_hold_the_intercept(rng):
+    with pytest.warns(ConvergenceWarning, match="no minimiser"):
+        lz.omp(Logistic(regular(rng, 40), np.ones(40), fit_intercept=True, ridge=1.0), 2)
+
+
 def test_rows_without_weight_do_not_hide_separability(rng):
     X = regular(rng, 40)
     y = X[:, 2] > 0

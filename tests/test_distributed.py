@@ -253,7 +253,7 @@ class TestObjectives:
         if a.nuisance is not None:
             ours, theirs = (h._margin_range(x.support, h._rows(x)) for h, x in ((f, a), (g, b)))
             np.testing.assert_allclose(ours, theirs, rtol=1e-8)
-        for ours, theirs in zip(f.complete(a)[:4], g.complete(b)[:4], strict=True):
+        for ours, theirs in zip(f.complete(a)[:5], g.complete(b)[:5], strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-11)
 
     def test_neighbours(self, pair):
@@ -330,6 +330,17 @@ def test_a_pass_is_a_task_per_partition_and_a_tree(n_parts):
     assert total.compute() == sum(range(n_parts))
 
 
+def plus(part, x):
+    return part + x.sum()
+
+
+def test_only_large_arguments_are_a_task_of_their_own():
+    parts = passes.Parts([dask.delayed(i) for i in range(9)])
+    few, many = (parts.total(plus, np.ones(n)) for n in (10, 10_000))
+    assert len(many.dask) == len(few.dask) + 1
+    assert (few.compute(), many.compute()) == (36 + 9 * 10, 36 + 9 * 10_000)
+
+
 def test_features_do_not_add_tasks(data, monkeypatch):
     sizes = []
     monkeypatch.setattr(
@@ -373,6 +384,25 @@ class TestFrames:
         assert_same(
             found, lz.SparseRegressor(2).fit(frame.drop(columns=["target", "row"]), frame.target)
         )
+
+    @pytest.mark.parametrize("divisions", [(0, 30, 478), (0, 100, 101, 102, 300, 478)])
+    def test_one_index_divided_at_other_places(self, data, frame, divisions):
+        y = pd.Series(data[1]["numbers"], index=frame.index)
+        parts = dd.from_pandas(y, npartitions=1).repartition(divisions=divisions)
+        found = SparseRegressor(2).fit(dd.from_pandas(frame, npartitions=5), parts, parts**2)
+        assert_same(found, lz.SparseRegressor(2).fit(frame, y, y**2))
+
+    def test_an_index_that_does_not_help(self, data, frame):
+        X = dd.from_pandas(frame, npartitions=5)
+        y = pd.Series(data[1]["numbers"], index=frame.index)
+        with pytest.raises(ValueError, match="y: has 3 partitions, but X has 5; take both from"):
+            SparseRegressor(2).fit(X, dd.from_pandas(y, npartitions=3).clear_divisions())
+        other = y.set_axis(frame.index + 1000)  # rows belong together by their places
+        found = SparseRegressor(2).fit(X, dd.from_pandas(other, npartitions=5))
+        assert_same(found, lz.SparseRegressor(2).fit(frame, y))
+        bent = y.set_axis(frame.index**2 / frame.index[-1])
+        with pytest.raises(ValueError, match=r"partition .: y: shape .* rows in this partition"):
+            SparseRegressor(2).fit(X, dd.from_pandas(bent, npartitions=3))
 
     def test_text_is_named(self, frame):
         X = dd.from_pandas(frame.assign(x3="red"), npartitions=2)
@@ -514,6 +544,13 @@ class TestCluster:
         local, ours = estimators(target)
         found = ours(1, method="omp").fit(da.from_array(X, chunks=(80, 4)), targets[target], w)
         assert_same(found, local(1, method="omp").fit(X, targets[target], w))
+
+    def test_the_search_itself_on_sparse_blocks(self, data, client):
+        X, y = data[0][:, [0, 1, 3]], data[1]["two classes"]
+        X = X * (np.abs(X) > np.abs(X).mean(axis=0))
+        blocks = da.from_array(X, chunks=(120, 2)).map_blocks(sparse.csr_matrix)
+        found = SparseClassifier(1, options={"effort": 0}).fit(blocks, y)
+        assert_same(found, lz.SparseClassifier(1, options={"effort": 0}).fit(X, y))
 
     @pytest.mark.parametrize("when", [0, 6])
     def test_a_worker_is_killed(self, data, client, when, monkeypatch):

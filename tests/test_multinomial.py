@@ -93,9 +93,9 @@ def test_rows_and_intercept_sum_to_zero_from_any_start():
         cold = f.complete(f.minimize([1, 4]))
         warm = f.complete(f.minimize([1, 4], f.at(np.full((7, 4), 5.0))))
         for model in (cold, warm):
-            assert_allclose(model.x.sum(axis=1), 0, atol=1e-12)
+            assert_allclose(model.coef.sum(axis=1), 0, atol=1e-12)
             assert_allclose(model.intercept.sum(), 0, atol=1e-12)
-        assert_allclose(warm.x, cold.x, atol=1e-8)
+        assert_allclose(warm.coef, cold.coef, atol=1e-8)
         assert_allclose(warm.intercept, cold.intercept, atol=1e-8)
 
 
@@ -377,6 +377,6 @@ def test_a_literal_problem_has_the_same_values():
     for S in ([], [1], [2, 3, 5]):
         model, fit = f.complete(f.minimize(S)), p.fit(S)
         assert_allclose(model.value, fit.value, rtol=1e-10)
-        assert_allclose(model.x, fit.x, atol=1e-8)
+        assert_allclose(model.coef, fit.x[model.features], atol=1e-8)
         assert_allclose(model.intercept, fit.intercept, atol=1e-8)
     assert isinstance(p, Problem)

@@ -1,5 +1,6 @@
 """Folds, sizes and restarts in parallel: the same digits under every joblib backend."""
 
+from functools import partial
 from threading import Barrier, current_thread
 from time import sleep
 
@@ -10,13 +11,23 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel as SklearnParallel
 
-from ellzero import LeastSquares, Logistic, SparseClassifierCV, SparseRegressorCV, arht, omp, path
+from ellzero import (
+    LeastSquares,
+    Logistic,
+    SparseClassifierCV,
+    SparseRegressorCV,
+    arht,
+    arht_robust,
+    omp,
+    path,
+)
 from ellzero.threads import blas_threads, current_blas_threads
+from helpers import scores, values
 
 # JAX, where another test has loaded it, warns of every fork
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 
-BACKENDS = ["threading", "loky", "multiprocessing", "dask", "ray"]
+BACKENDS = ["threading", "loky", "multiprocessing", "dask"]  # and Ray's: test_ray.py
 SIZES = range(1, 3)
 
 
@@ -34,9 +45,6 @@ def backend(request):
         ):
             yield name
         return
-    if name == "ray":
-        util = pytest.importorskip("ray.util.joblib", reason="Ray's backend")
-        util.register_ray()
     if name == "loky":
         options["inner_max_num_threads"] = 1
     with parallel_config(name, n_jobs=2, **options):
@@ -47,10 +55,6 @@ def data(rng, m=120, n=12):
     X = rng.normal(size=(m, n))
     y = X[:, 0] - 2 * X[:, 3] + X[:, 5] + rng.normal(size=m)
     return X, y
-
-
-def scores(model):
-    return np.array([v for k, v in model.cv_results_.items() if k.startswith("split")])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -89,6 +93,29 @@ def test_paths(rng, backend, objective, lazy_gram):
         assert found[s].value == alone[s].value
 
 
+@pytest.mark.parametrize("objective", [LeastSquares, Logistic])
+def test_restarts_of_one_search(rng, backend, objective):
+    """Seven runs that end in different models, in three groups."""
+    X = rng.normal(size=(60, 25)) + 2 * rng.normal(size=(60, 1))
+    y = X @ rng.normal(size=25) + 3 * rng.normal(size=60)
+    f = objective(X, y if objective is LeastSquares else y > 0, fit_intercept=True, ridge=1.0)
+    options = {"start": "first", "n_runs": 7, "random_state": 0}
+    for method in (arht, partial(arht_robust, opt=0.01)):
+        alone, found = method(f, s=8, **options), method(f, s=8, **options, n_jobs=3)
+        assert len(set(values(alone))) > 1
+        for ours, theirs in zip(found.trace, alone.trace, strict=True):
+            assert ours.support.tolist() == theirs.support.tolist()
+            np.testing.assert_allclose(ours.coef, theirs.coef, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 2.0, "all", True])
+def test_n_jobs_is_a_number_of_workers(rng, n_jobs):
+    f = LeastSquares(*data(rng))
+    for call in (partial(arht, f, 2), partial(path, f, SIZES, "els")):
+        with pytest.raises(ValueError, match="n_jobs: expected None or a whole number"):
+            call(n_jobs=n_jobs)
+
+
 def test_workers_may_write_to_what_an_objective_remembers(rng, lazy_gram):
     """What is as large as this, joblib maps into the memory of its processes."""
     X = rng.normal(size=(60, 12_000))
@@ -97,6 +124,9 @@ def test_workers_may_write_to_what_an_objective_remembers(rng, lazy_gram):
     found = path(LeastSquares(X, y), [2, 14], "els", n_jobs=2)
     for s in alone:
         np.testing.assert_array_equal(found[s].x, alone[s].x)
+    runs = {"random_state": 0, "n_runs": 2}
+    found = arht(LeastSquares(X, y), 5, **runs, n_jobs=2)
+    np.testing.assert_array_equal(found.x, arht(LeastSquares(X, y), 5, **runs).x)
 
 
 def test_warnings_of_workers_arrive(rng):

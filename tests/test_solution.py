@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import ellzero as lz
@@ -104,7 +105,7 @@ def test_solution_cannot_be_changed(f):
     found = lz.omp(f, 2)
     with pytest.raises(FrozenInstanceError):
         found.value = 0.0
-    for array in (found.x, found.support):
+    for array in (found.x, found.support, found.features, found.coef):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(FrozenInstanceError):
@@ -118,6 +119,17 @@ def test_solution_survives_copies(f):
         assert repr(other) == repr(found)
         assert other.x.tolist() == found.x.tolist()
         assert other.status is found.status
+
+
+def test_a_path_holds_no_array_of_all_features(rng):
+    X, n = sparse.random(40, 50_000, density=1e-3, format="csc", random_state=rng), 50_000
+    y = rng.normal(size=40)
+    for f in (LeastSquares(X, y, forced=[n - 1]), lz.Logistic(X, y > 0, ridge=1.0)):
+        path = lz.path(f, range(1, 4))
+        assert len(pickle.dumps(path)) < n
+        assert path[3].x.shape == path[3].shape == (n,)
+        assert {*path[3].features.tolist()} == {*path[3].support.tolist(), *f.forced}
+        assert path[3].coef.tolist() == path[3].x[path[3].features].tolist()
 
 
 def test_repr_shows_what_matters():

@@ -70,10 +70,7 @@ def test_parts_add_up(rng, offset, tol, kind, weighted):
     parts = [
         Statistics.from_arrays(X[k], y[k], w[k] if weighted else None) for k in pieces(rng, kind)
     ]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    assert_same(total, exact(X, y, w if weighted else None), tol)
+    assert_same(sum(parts), exact(X, y, w if weighted else None), tol)
 
 
 def test_sum_is_associative_and_commutative(rng):
@@ -140,6 +137,8 @@ def test_different_features_do_not_add_up(rng):
         Statistics.from_arrays(X, y) + Statistics.from_arrays(X[:, :4], y)
     with pytest.raises(TypeError):
         Statistics.from_arrays(X, y) + 1
+    with pytest.raises(TypeError):
+        1 + Statistics.from_arrays(X, y)
 
 
 def test_repr_says_what_it_holds(rng):

@@ -204,6 +204,16 @@ def test_what_is_saved_is_loaded(saved, rng):
     assert not Statistics.load(file).shards
 
 
+def test_where_nothing_can_be_saved_is_named(saved):
+    stats, file = saved
+    with pytest.raises(
+        FileNotFoundError, match=r"path: there is no folder .*new to write a\.stats"
+    ):
+        stats.save(file.parent / "new" / "a.stats")
+    with pytest.raises(IsADirectoryError, match=r"path: .* is a folder; name a file in it"):
+        stats.save(file.parent)
+
+
 def test_a_failed_save_leaves_what_was_there(saved, monkeypatch):
     stats, file = saved
     before = file.read_bytes()

@@ -66,9 +66,7 @@ class Iterate:
 
     @property
     def x(self) -> NDArray[np.float64]:
-        x = np.zeros((self.n_features, *self.coef.shape[1:]))
-        x[self.support] = self.coef
-        return x
+        return dense(self.support, self.coef, self.n_features)
 
     def noted(self, note: str) -> Iterate:
         return replace(self, note=note)
@@ -89,7 +87,8 @@ Point: TypeAlias = Iterate | ArrayLike
 class Model(NamedTuple):
     """What an objective reports of an iterate: as accurate as the data allow."""
 
-    x: NDArray[np.float64]
+    features: Support  # the forced ones, then the chosen ones
+    coef: NDArray[np.float64]
     intercept: Any
     value: float
     attained: bool = True
@@ -102,14 +101,17 @@ class Solution:
 
     Attributes
     ----------
-    x : coefficients of all features, the forced ones included.
     support : the chosen features, sorted; forced features and the intercept are not among them.
+    features, coef : the forced features, then the chosen ones, and their coefficients.
+    x : coefficients of all features; an array of this length is made anew whenever it is asked for.
     value : f(x), to at least ten digits where the data allow that.
     feature_names : of all features, where the data came with names.
     """
 
-    x: NDArray[np.float64]
     support: Support
+    features: Support
+    coef: NDArray[np.float64]
+    n_features: int
     value: float
     status: Status
     n_iter: int
@@ -118,11 +120,23 @@ class Solution:
     trace: tuple[Iterate, ...] = field(default=(), repr=False)
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
 
+    @property
+    def x(self) -> NDArray[np.float64]:
+        x = dense(self.features, self.coef, self.n_features)
+        x.flags.writeable = False
+        return x
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of x."""
+        return self.n_features, *self.coef.shape[1:]
+
     def __repr__(self) -> str:
-        names = self.feature_names or range(len(self.x))
+        names = self.feature_names or range(self.n_features)
+        first = self.support[:10]
         shown = [
-            f"{names[j]}: {np.array2string(self.x[j], precision=4, threshold=6)}"
-            for j in self.support[:10].tolist()
+            f"{names[j]}: {np.array2string(c, precision=4, threshold=6)}"
+            for j, c in zip(first.tolist(), self.x[first], strict=True)
         ]
         if len(self.support) > 10:
             shown.append(f"... {len(self.support) - 10} more")
@@ -386,7 +400,14 @@ class Objective(ABC):
 
     def complete(self, x: Iterate) -> Model:
         """The whole model behind an iterate, as accurate as the data allow."""
-        return Model(x.x, 0.0, self._value(x.support, x.coef))
+        return Model(x.support, x.coef, 0.0, self._value(x.support, x.coef))
+
+
+def dense(S: Support, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+    """The coefficients of all features, given those of S; the others are zero."""
+    x = np.zeros((n_features, *coef.shape[1:]))
+    x[S] = coef
+    return x
 
 
 def without(S: Support, j: int) -> Support:

@@ -64,11 +64,13 @@ def solution(
     best: Iterate, model: Model, status: Status, method: str, trace: tuple[Iterate, ...]
 ) -> Solution:
     """The result of a run, with the warnings its status calls for."""
-    for array in (model.x, best.support):
+    for array in (best.support, model.features, model.coef):
         array.flags.writeable = False
     found = Solution(
-        x=model.x,
         support=best.support,
+        features=model.features,
+        coef=model.coef,
+        n_features=best.n_features,
         value=model.value,
         status=status if model.attained else Status.NO_MINIMISER,
         n_iter=max(len(trace) - 1, 0),

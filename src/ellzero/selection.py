@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from typing import TYPE_CHECKING, Any
-
-from joblib import effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from ellzero.algorithms.arht import arht
 from ellzero.algorithms.els import els
@@ -30,6 +25,7 @@ from ellzero.checks import (
 )
 from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
 from ellzero.driver import Callback, solution, warn_of
+from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:
@@ -73,12 +69,14 @@ class Path(Mapping[int, Solution]):
             {
                 "s": s,
                 "feature": j if names is None else names[j],
-                "coefficient": solution.x[j],
+                "coefficient": coefficient,
                 "value": solution.value,
                 "status": solution.status.name,
             }
             for s, solution in self.items()
-            for j in solution.support.tolist()
+            for j, coefficient in zip(
+                solution.support.tolist(), solution.x[solution.support], strict=True
+            )
         ]
         return pandas.DataFrame(rows, columns=["s", "feature", "coefficient", "value", "status"])
 
@@ -131,6 +129,7 @@ def path(
     """
     check_objective(f)
     check_callback(callback)
+    check_n_jobs(n_jobs)
     if not isinstance(sizes, Iterable):
         raise TypeError(f"sizes: expected several sizes, such as range(1, 11), got {sizes!r}.")
     wanted = sorted({check_sparsity(f, s) for s in sizes})
@@ -247,7 +246,10 @@ def _one_by_one(
             raise ValueError(
                 "callback: with n_jobs the sizes run in other processes; leave out one of the two."
             )
-        yield from _at_the_same_time(f, method, tasks, n_jobs)
+        share = partial(_share, f, method)
+        for s, found in in_shares(share, tasks, workers(n_jobs, len(tasks))):
+            warn_of(found)
+            yield s, found
         return
     for s, arguments in tasks:
         found = method(f, s, callback=callback, **arguments)
@@ -256,27 +258,11 @@ def _one_by_one(
             return
 
 
-def _at_the_same_time(
-    f: Objective,
-    method: Callable[..., Solution],
-    tasks: list[tuple[int, dict[str, Any]]],
-    n_jobs: int | None,
-) -> Iterator[tuple[int, Solution]]:
-    """Every job takes sizes of all lengths, and keeps what f remembers between them."""
-    n_jobs = min(effective_n_jobs(n_jobs), len(tasks))
-    parallel = Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
-    shares = parallel(delayed(_share)(f, method, tasks[k::n_jobs]) for k in range(n_jobs))
-    for s, found in chain.from_iterable(shares):
-        warn_of(found)
-        yield s, found
-
-
 def _share(
     f: Objective, method: Callable[..., Solution], tasks: list[tuple[int, dict[str, Any]]]
 ) -> list[tuple[int, Solution]]:
-    with warnings.catch_warnings():  # who asked for the path is warned, not the worker
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return [(s, method(f, s, **options)) for s, options in tasks]
+    """Sizes of all lengths, between which f keeps what it remembers."""
+    return [(s, method(f, s, **options)) for s, options in tasks]
 
 
 def _check_undivided(method: str, n_jobs: int | None) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
+from functools import partial
 from itertools import count
 from math import ceil, log
 from typing import Any, TypeAlias
@@ -15,6 +18,8 @@ from ellzero.algorithms.states import Look, State, States, change, sample
 from ellzero.checks import check_count, check_number
 from ellzero.core import Iterate, Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.parallel import check_n_jobs, in_shares, workers
+from ellzero.threads import blas_threads
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
@@ -118,6 +123,7 @@ class Search:
         lower: float | None = None,
         n_runs: int | None = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ):
         if setting not in ("practical", "theoretical"):
             raise ValueError(f"setting: expected 'practical' or 'theoretical', got {setting!r}.")
@@ -130,6 +136,7 @@ class Search:
                 check_number(name, number, above)
         if n_runs is not None:
             check_count("n_runs", n_runs, 1)
+        check_n_jobs(n_jobs)
         self.f, self.s = f, s
         self.practical = setting == "practical"
         self.seed = seed_of(random_state)
@@ -141,6 +148,7 @@ class Search:
         self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
         self._n_runs = n_runs
         self._ended: dict[int, list[tuple[Window, Iterate]]] = {}
+        self.workers = None if n_jobs in (None, 1) else workers(n_jobs, self.n_runs(self.epsilon))
 
     def log_span(self, epsilon: float) -> float:
         """log((f(0) − B) / ε), at least 1."""
@@ -169,17 +177,35 @@ class Search:
     def robust(self, opt: float, epsilon: float) -> Steps:
         """Algorithm 6, ARHT_robust: the best iterate of every run."""
         n_runs = self.n_runs(epsilon)
-        windows = {z: Window() for z in range(n_runs) if self._known(z, opt) is None}
-        runs = {z: self.core(opt, epsilon, z, window) for z, window in windows.items()}
-        ending = abreast(self.states, runs)
+        new = [z for z in range(n_runs) if self._known(z, opt) is None]
+        ending = self.ending(opt, epsilon, new)
         for z in range(n_runs):
             while (x := self._known(z, opt)) is None:
-                ended, best = next(ending)
-                self._ended.setdefault(ended, []).append((windows[ended], best))
+                ended, window, best = next(ending)
+                self._ended.setdefault(ended, []).append((window, best))
             yield x.noted(f"opt={opt:.6g} run {z}")
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
+
+    def ending(
+        self, opt: float, epsilon: float, zs: list[int]
+    ) -> Iterator[tuple[int, Window, Iterate]]:
+        """The window and the best iterate of each of these runs, as it ends."""
+        if self.workers is not None:
+            share = partial(_share, self.alone(), opt, epsilon)
+            yield from in_shares(share, zs, self.workers)
+            return
+        windows = {z: Window() for z in zs}
+        runs = {z: self.core(opt, epsilon, z, window) for z, window in windows.items()}
+        for z, best in abreast(self.states, runs):
+            yield z, windows[z], best
+
+    def alone(self) -> Search:
+        """The same without workers, and with a memory of its own."""
+        other = copy.copy(self)
+        other.workers, other.states, other._ended = None, States(self.f, self.states.rho), {}
+        return other
 
     def _known(self, z: int, opt: float) -> Iterate | None:
         """The best iterate of run z, if one towards another target has gone the same way."""
@@ -187,6 +213,14 @@ class Search:
             if window.low <= opt < window.high:
                 return x
         return None
+
+
+def _share(
+    search: Search, opt: float, epsilon: float, zs: list[int]
+) -> list[tuple[int, Window, Iterate]]:
+    own = search.alone()  # where workers are threads, all are handed the same search
+    with blas_threads(search.f.blas_threads):
+        return list(own.ending(opt, epsilon, zs))
 
 
 @solver(options=Search)
@@ -228,18 +262,22 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     lower : the lower bound B on f; by default ``f.lower_bound()``
     n_runs : restarts for each guess of the target
     random_state : seed; every restart draws from a child of its own
+    n_jobs : how many groups of restarts joblib runs at the same time, on any of its backends; it
+        pays where steps are dear (many rows, losses that are not quadratic). The answer is the
+        same up to rounding: products of X with the points of a group depend on the group.
     """
     search = Search(f, s, **options)
     low, b, epsilon = search.B, search.x0, search.epsilon
     yield b
-    while b.value - low > epsilon:
-        m = (low + b.value) / 2
-        x = b
-        for run in search.robust(m, epsilon / 3):
-            x = min(x, run, key=lambda x: x.value)
-            yield x.noted(run.note)
-        if x.value < b.value - f.resolution:
-            b = x
-        if x.value > m + epsilon / 3:
-            low = m
+    with search.workers or nullcontext():
+        while b.value - low > epsilon:
+            m = (low + b.value) / 2
+            x = b
+            for run in search.robust(m, epsilon / 3):
+                x = min(x, run, key=lambda x: x.value)
+                yield x.noted(run.note)
+            if x.value < b.value - f.resolution:
+                b = x
+            if x.value > m + epsilon / 3:
+                low = m
     return Status.SEARCH_ENDED

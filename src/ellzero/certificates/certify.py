@@ -180,8 +180,8 @@ class _Run:
         found = self.solutions[s]
         if not np.isfinite(found.value):
             raise ValueError(f"solution: its value is {found.value}.")
-        if found.x.shape != self.f.shape:
-            raise ValueError(f"solution: has coefficients {found.x.shape}, f {self.f.shape}.")
+        if found.shape != self.f.shape:
+            raise ValueError(f"solution: has coefficients {found.shape}, f {self.f.shape}.")
         x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
         slack = SAME_VALUE * abs(found.value) + self.margin + 100 * self.f.rounding(here)

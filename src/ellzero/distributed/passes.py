@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from uuid import uuid4
 
 FAN_IN = 8
 """So many answers are added up in one task."""
+
+SMALL = 1 << 14
+"""Arguments of so few bytes go with every task; to fetch them from another worker takes longer."""
 
 
 def dask_or_error() -> ModuleType:
@@ -61,7 +65,7 @@ class Parts:
         *args: Any,
         merge: Callable[[Any, Any], Any] | None = None,
     ) -> Any:
-        """That sum, not yet computed: a task per part, the tree, and one for the arguments.
+        """That sum, not yet computed: a task per part, the tree, and one for large arguments.
 
         It is written as a plain graph: a pass is made often, and a delayed call costs the client
         a millisecond for every task.
@@ -70,9 +74,11 @@ class Parts:
         from dask.delayed import Delayed
 
         name = f"ellzero-{function.__name__.strip('_')}-{uuid4().hex}"
-        shared = f"{name}-arguments"
-        tasks: dict[str, Any] = {shared: quote(args)}  # travel once, not with every task
-        keys = []
+        tasks: dict[str, Any] = {}
+        keys, shared = [], quote(args)
+        if n_bytes(args) > SMALL:  # they travel once, not with every task
+            shared = f"{name}-arguments"
+            tasks[shared] = quote(args)
         for i, part in enumerate(self.delayed):
             keys.append(f"{name}-{i}")
             tasks[keys[-1]] = (applied, function, part.key, shared)
@@ -84,6 +90,13 @@ class Parts:
             for key, group in zip(keys, groups, strict=True):
                 tasks[key] = (merged, merge or add, group)
         return Delayed(keys[0], {**self._graph, **tasks})
+
+
+def n_bytes(args: Any) -> int:
+    """How much travels with these arguments."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(args, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def applied(function: Callable[..., Any], part: Any, args: tuple[Any, ...]) -> Any:

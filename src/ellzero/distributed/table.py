@@ -150,12 +150,29 @@ def _aligned(values: Any, name: str, X: Any, n_parts: int) -> list[Any]:
         if values.shape[0] != X.shape[0]:
             raise ValueError(f"{name}: has {values.shape[0]} rows, but X has {X.shape[0]}.")
         values = values.rechunk((X.chunks[0],))
+    if _divided_otherwise(values, X):
+        values = values.repartition(divisions=X.divisions)
     parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
     if len(parts) != n_parts:
-        raise ValueError(
-            f"{name}: has {len(parts)} partitions, but X has {n_parts}; give both the same."
-        )
+        if is_frame(X):
+            advice = "take both from one frame, or set the same index on both (set_index)"
+        else:
+            advice = "rechunk one like the other, or call compute_chunk_sizes() on both"
+        raise ValueError(f"{name}: has {len(parts)} partitions, but X has {n_parts}; {advice}.")
     return parts
+
+
+def _divided_otherwise(values: Any, X: Any) -> bool:
+    """Are both sorted by one index, and divided at different places of it?
+
+    Dividing them at the same places keeps the order of the rows, so wherever the partitions are
+    of equal lengths then, which is checked when they are loaded, rows stay together.
+    """
+    both = (values, X)
+    if not all(getattr(collection, "known_divisions", False) for collection in both):
+        return False
+    ours, theirs = (collection.divisions for collection in both)
+    return ours != theirs and (ours[0], ours[-1]) == (theirs[0], theirs[-1])
 
 
 def _spread(values: Any, name: str, X: Any) -> Any:

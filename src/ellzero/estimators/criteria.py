@@ -65,15 +65,15 @@ def information_criteria(
 
 def _n_coefficients(f: Objective, solution: Solution) -> int:
     """Free numbers of the model; of the rows of several classes, one is determined by the rest."""
-    each = solution.x.shape[1] - 1 if solution.x.ndim == 2 else 1
+    each = solution.coef.shape[1] - 1 if solution.coef.ndim == 2 else 1
     own_intercept = int(getattr(f, "fit_intercept", False))
     return each * (len(solution.support) + len(f.forced) + own_intercept)
 
 
 def bare_loss(f: Objective, solution: Solution) -> float:
     """The value without its ridge."""
-    squares = solution.x**2 if solution.x.ndim == 1 else (solution.x**2).sum(axis=1)
-    return float(solution.value - 0.5 * f.ridge @ squares)
+    squares = solution.coef**2 if solution.coef.ndim == 1 else (solution.coef**2).sum(axis=1)
+    return float(solution.value - 0.5 * f.ridge[solution.features] @ squares)
 
 
 def check_criterion(criterion: Any, allowed: tuple[str, ...]) -> None:

@@ -113,14 +113,14 @@ class CoefficientDisplay(_Display):
         """Plot the coefficients of a fitted estimator; further options go to ``ax.plot``."""
         check_is_fitted(estimator)
         path = estimator.path_
-        x = np.array([found.x for found in path.values()])
-        lines = {}
-        for j in np.flatnonzero(x.reshape(*x.shape[:2], -1).any(axis=(0, 2))):
-            name = str(estimator._feature_names[j])
+        names, lines = estimator._feature_names, {}
+        used = np.unique(np.concatenate([found.features for found in path.values()]))
+        x = np.array([found.x[used] for found in path.values()])
+        for k, j in enumerate(used):
             if x.ndim == 2:
-                lines[name] = x[:, j]
+                lines[str(names[j])] = x[:, k]
             else:
-                lines.update({f"{name}, {c}": x[:, j, k] for k, c in enumerate(estimator.classes_)})
+                lines |= {f"{names[j]}, {c}": x[:, k, i] for i, c in enumerate(estimator.classes_)}
         display = cls(sizes=np.array(list(path)), coefficients=lines, selected=_selected(estimator))
         return display.plot(ax=ax, **line_options)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
-from ellzero.core import Iterate, Objective, Solution, Support, Vector, magnitudes
+from ellzero.core import Iterate, Objective, Solution, Support, Vector
 from ellzero.objectives.design import Design, divided_columns
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
@@ -177,8 +177,6 @@ def _unscaled(solution: Solution, scale: Vector) -> Solution:
     def iterate(x: Iterate) -> Iterate:
         return replace(x, coef=(x.coef.T / scale[x.support]).T)
 
-    x = np.zeros(solution.x.shape)  # unlike zeros_like, touches no more than the model needs
-    used = np.flatnonzero(magnitudes(solution.x))
-    x[used] = (solution.x[used].T / scale[used]).T
-    x.flags.writeable = False
-    return replace(solution, x=x, trace=tuple(map(iterate, solution.trace)))
+    coef = (solution.coef.T / scale[solution.features]).T
+    coef.flags.writeable = False
+    return replace(solution, coef=coef, trace=tuple(map(iterate, solution.trace)))

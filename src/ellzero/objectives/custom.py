@@ -93,7 +93,7 @@ class Custom(Objective):
 
     def complete(self, x: Iterate) -> Model:
         """With a check that there is a minimiser: Newton's last step, or the gradient, is small."""
-        return Model(x.x, 0.0, self._value(x.support, x.coef), self._attained(x))
+        return Model(x.support, x.coef, 0.0, self._value(x.support, x.coef), self._attained(x))
 
     def rounding(self, x: Iterate) -> float:
         """Also what the gradient that is left may gain; anything where there is no minimiser."""

@@ -181,22 +181,24 @@ class GeneralizedLinear(Objective):
         attained = True
         if x.minimizer:
             x, best, problem = self._minimize(x.support, x)
-            free = not self._penalty(x.support).any()
-            attained = not (free and self._separates(x.support, problem.rows(best.u))) and not (
-                self._escapes(x.support, problem.rows(best.step))
-            )
+            free = self._penalty(x.support) == 0
+            step = problem.rows(best.step) * self._column(free)  # a ridge holds the others
+            attained = not (
+                free.all() and self._separates(x.support, problem.rows(best.u))
+            ) and not self._escapes(x.support, step)
         else:
             x = self._profile(x.support, x.coef)
-        full, F = x.x, list(self.forced)
+        F = np.array(self.forced, dtype=np.intp)
         has_intercept = int(self.fit_intercept)
         assert x.nuisance is not None
-        full[F] = x.nuisance[has_intercept:] / self._column(self.scale[F])
+        forced = x.nuisance[has_intercept:] / self._column(self.scale[F])
+        T, coef = np.concatenate([F, x.support]), np.concatenate([forced, x.coef])
         if has_intercept:
-            intercept = x.nuisance[0] - self.mean @ full
+            intercept = x.nuisance[0] - self.mean[T] @ coef
         else:
             intercept = np.zeros(self.per_feature)
         a = intercept if self.per_feature else float(intercept)
-        return Model(full, a, x.value, attained, self.feature_names)
+        return Model(T, coef, a, x.value, attained, self.feature_names)
 
     def best_subset(self, k: int) -> Iterate | None:
         n_supports = comb(self.n_choosable, k)

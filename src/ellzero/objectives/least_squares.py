@@ -237,10 +237,8 @@ class LeastSquares(Quadratic):
         return self._model(T, coef, value, intercept)
 
     def _model(self, T: Any, coef: Vector, value: float, intercept: float) -> Model:
-        full = np.zeros(self.n_features)
-        full[T] = coef
         a = float(intercept) if self.fit_intercept else 0.0
-        return Model(full, a, float(value), feature_names=self.feature_names)
+        return Model(T, coef, a, float(value), feature_names=self.feature_names)
 
 
 def _ridge_regression(A: Matrix, t: Vector, ridge: Vector) -> Vector:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 import zlib
 from hashlib import blake2b
@@ -12,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ellzero.files import check_writable, replacing
 
 FORMAT, VERSION = "ellzero statistics", 1
 
@@ -53,14 +53,12 @@ def write_fields(path: Path, fields: dict[str, Any]) -> None:
     arrays |= {"format": FORMAT, "version": VERSION, "shards": np.array(shards, dtype="U32")}
     if names is not None:
         arrays["feature_names"] = np.array(names, dtype=str)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+        check_writable(path)
+    except OSError as error:
+        raise type(error)(f"path: {error}") from None
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, **arrays)
 
 
 def read_fields(path: Path) -> dict[str, Any]:

@@ -144,6 +144,10 @@ class Statistics:
             )
         return replace(merged(self, other), shards=self.shards | other.shards)
 
+    def __radd__(self, other: object) -> Statistics:
+        """For `sum`, which begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def aligned(self, feature_names: Sequence[str]) -> Statistics:
         """The same rows with these features; those that are new were zero in every row."""
         names = tuple(feature_names)

@@ -30,7 +30,7 @@ class Models:
         return entries
 
     def _entry(self, s: int, found: Solution) -> dict[str, Any]:
-        f = self.solved.f
+        f, coef = self.solved.f, found.x
         x = f.minimize(found.support)
         without = f.removal_values(x.support, x)
         replacements = stand_ins(f, x, self.count)
@@ -45,14 +45,14 @@ class Models:
             "chosen": [
                 {
                     "feature": j,
-                    "coefficients": np.atleast_1d(found.x[j]).tolist(),
+                    "coefficients": np.atleast_1d(coef[j]).tolist(),
                     "loss_without": float(loss),
                     "stand_ins": [{"feature": i, "loss": float(new)} for i, new in others],
                 }
                 for j, loss, others in zip(x.support.tolist(), without, replacements, strict=True)
             ],
             "forced": [
-                {"feature": j, "coefficients": np.atleast_1d(found.x[j]).tolist()}
+                {"feature": j, "coefficients": np.atleast_1d(coef[j]).tolist()}
                 for j in self.forced.tolist()
             ],
         }

@@ -157,8 +157,8 @@ def _refitted(solved: Solved) -> Solved:
     """The same supports with the best coefficients on them: those of IHT need not be."""
 
     def refit(found: Solution) -> Solution:
-        model = solved.f.complete(solved.f.minimize(found.support))
-        return replace(found, x=model.x, intercept=model.intercept, value=model.value)
+        features, coef, intercept, value, *_ = solved.f.complete(solved.f.minimize(found.support))
+        return replace(found, features=features, coef=coef, intercept=intercept, value=value)
 
     path = Path((s, refit(found)) for s, found in solved.searched.items())
     return solved._replace(searched=path)

@@ -1,0 +1,48 @@
+"""Tasks dealt over joblib's workers, on any of its backends."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs: expected None or a whole number other than 0 (-1: all cores), got {n_jobs!r}."
+        )
+
+
+def workers(n_jobs: int | None, n_tasks: int) -> Parallel:
+    """For `in_shares`, no more of them than tasks; in a ``with`` block they stay for several calls.
+
+    Large arrays are not copied for every worker: processes map them.
+    """
+    n_jobs = min(effective_n_jobs(n_jobs), n_tasks)
+    return Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
+
+
+def in_shares(
+    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], parallel: Parallel
+) -> Iterator[Result]:
+    """What `share` makes of the tasks, which are dealt to the workers in turn."""
+    n = min(parallel.n_jobs, len(tasks))
+    shares = parallel(delayed(_quietly)(share, tasks[k::n]) for k in range(n))
+    return chain.from_iterable(shares)
+
+
+def _quietly(share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task]) -> list[Result]:
+    with warnings.catch_warnings():  # who asked for it is warned, not the worker
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return list(share(tasks))
