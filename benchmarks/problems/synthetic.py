@@ -58,7 +58,13 @@ def _sizes(stop: int) -> tuple[int, ...]:
 
 
 PROBLEMS = [
-    Problem("ls-500000x90", "least_squares", _sizes(40), partial(regression, 500_000, 90, 40)),
+    Problem(
+        "ls-500000x90",
+        "least_squares",
+        _sizes(40),
+        partial(regression, 500_000, 90, 40),
+        patience=2.0,
+    ),
     Problem("ls-20000x400", "least_squares", _sizes(40), partial(regression, 20_000, 400, 40)),
     Problem("ls-1000x20000", "least_squares", _sizes(30), partial(regression, 1_000, 20_000, 20)),
     Problem("ls-2000x100000", "least_squares", (20,), partial(regression, 2_000, 100_000, 20)),
