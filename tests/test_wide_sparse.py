@@ -1,5 +1,7 @@
 """Sparse data so wide that no Gram row is kept: the same answers as with rows that are."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -159,3 +161,13 @@ def test_rare_words_do_not_hide_what_omp_finds(rng):
         x = f.minimize(found[s].support)
         if s < 10 and not s % 3:  # a sweep has looked at the neighbours of every third size
             assert found[s + 1].value <= f.insertion_values(x.support, x).min() + 0.5
+
+
+def test_a_pickled_gram_has_no_room_for_rows_to_come():
+    rng = np.random.default_rng(0)
+    f = LeastSquares(rng.standard_normal((30, 3100)), rng.standard_normal(30))
+    f.minimize([5, 7])
+    again = pickle.loads(pickle.dumps(f))
+    assert len(again.gram._store) == 2 < len(f.gram._store)
+    S = np.array([5, 9])
+    assert_allclose(again.minimize(S).value, f.minimize(S).value)

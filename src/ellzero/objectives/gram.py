@@ -129,6 +129,10 @@ class LazyGram:
         self._sparse = design.is_sparse and bool(enough)
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room for rows to come."""
+        return self.__dict__ | {"_store": self._store[: self._n_kept]}
+
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
         norms2 = self.norms2
