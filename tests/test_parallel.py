@@ -1,5 +1,7 @@
 """Folds, sizes and restarts in parallel: the same digits under every joblib backend."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier, current_thread
 from time import sleep
@@ -7,6 +9,7 @@ from time import sleep
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel as SklearnParallel
@@ -21,6 +24,7 @@ from ellzero import (
     omp,
     path,
 )
+from ellzero.parallel import in_shares, workers
 from ellzero.threads import blas_threads, current_blas_threads
 from helpers import scores, values
 
@@ -192,3 +196,46 @@ def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
     SparseClassifierCV(SIZES, cv=3, method="omp").fit(form(X), y > 0)
     assert len(handed) == 3
     assert all(X is handed[0] for X in handed)
+
+
+def test_threads_share_the_rows_of_a_wide_problem(rng, monkeypatch):
+    X, y = rng.standard_normal((30, 3200)), rng.standard_normal(30)
+    f = LeastSquares(X, y)
+    append = f.gram._append
+
+    def slow_append(missing, new):
+        sleep(0.005)  # threads meet where one has not yet said that its rows are there
+        append(missing, new)
+
+    monkeypatch.setattr(f.gram, "_append", slow_append)
+    supports = [np.arange(k, 40, 4) for k in range(4)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(f.gram.rows, supports))
+    assert f.gram._n_kept == 40
+    alone = LeastSquares(X, y)
+    for S, found in zip(supports, rows, strict=True):
+        assert_allclose(found, alone.gram.rows(S), atol=1e-12)
+
+
+def test_what_f_remembers_is_for_one_thread(rng):
+    X = rng.standard_normal((80, 6))
+    f = Logistic(X, (X[:, 0] + rng.standard_normal(80) > 0).astype(int))
+    x = f.minimize([0, 2])
+    other = f.apart()
+    assert other._last is not f._last
+    assert other.minimize([0, 2]).value == x.value
+
+
+def test_threads_leave_the_filters_of_warnings_alone():
+    before = list(warnings.filters)
+    for _ in range(5):
+        together = Barrier(2)
+
+        def share(tasks, together=together):
+            together.wait()
+            sleep(0.02 * tasks[0])
+            return tasks
+
+        with parallel_config("threading"):
+            assert list(in_shares(share, [0, 1], workers(2, 2))) == [0, 1]
+        assert warnings.filters == before

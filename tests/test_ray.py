@@ -9,6 +9,9 @@ from joblib import parallel_config
 from ellzero import Logistic, SparseRegressorCV, arht, path
 from helpers import scores, values
 
+# JAX, where another test has loaded it, warns of every fork
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 
 @pytest.fixture
 def ray_backend(monkeypatch):

@@ -245,6 +245,10 @@ class Objective(ABC):
         other.ridge = self.ridge + extra
         return other
 
+    def apart(self) -> Self:
+        """The same f with a memory of its own, which is for one thread at a time."""
+        return copy.copy(self)
+
     def point(self, x: Point) -> Iterate:
         """`x` as an iterate whose value is not computed (it is NaN) and which minimises nothing."""
         if isinstance(x, Iterate):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -38,11 +38,17 @@ def in_shares(
 ) -> Iterator[Result]:
     """What `share` makes of the tasks, which are dealt to the workers in turn."""
     n = min(parallel.n_jobs, len(tasks))
-    shares = parallel(delayed(_quietly)(share, tasks[k::n]) for k in range(n))
+    with warnings.catch_warnings():  # who asked for it is warned, once, and not the workers
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        shares = parallel(delayed(_done)(share, tasks[k::n], os.getpid()) for k in range(n))
     return chain.from_iterable(shares)
 
 
-def _quietly(share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task]) -> list[Result]:
-    with warnings.catch_warnings():  # who asked for it is warned, not the worker
+def _done(
+    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], caller: int
+) -> list[Result]:
+    if os.getpid() == caller:  # threads have one list of filters, which is not theirs to change
+        return list(share(tasks))
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return list(share(tasks))

@@ -262,6 +262,7 @@ def _share(
     f: Objective, method: Callable[..., Solution], tasks: list[tuple[int, dict[str, Any]]]
 ) -> list[tuple[int, Solution]]:
     """Sizes of all lengths, between which f keeps what it remembers."""
+    f = f.apart()
     return [(s, method(f, s, **options)) for s, options in tasks]
 
 

@@ -204,7 +204,8 @@ class Search:
     def alone(self) -> Search:
         """The same without workers, and with a memory of its own."""
         other = copy.copy(self)
-        other.workers, other.states, other._ended = None, States(self.f, self.states.rho), {}
+        other.f = self.f.apart()
+        other.workers, other.states, other._ended = None, States(other.f, self.states.rho), {}
         return other
 
     def _known(self, z: int, opt: float) -> Iterate | None:

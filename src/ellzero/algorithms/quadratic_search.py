@@ -194,6 +194,8 @@ class QuadraticSearch:
         if not len(self.W):
             return self.W, np.empty((0, 0))
         factor, order, rank, _ = lapack.dpstrf(self.moments[:-1, :-1], tol=DEPENDENT, lower=1)
+        if not rank:
+            return NONE, np.empty((0, 0))
         onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)
         return self.W[order[:rank] - 1], np.tril(onto)
 

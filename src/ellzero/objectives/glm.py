@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,9 @@ from ellzero.objectives.newton import Minimum
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
+
+if TYPE_CHECKING:
+    from typing import Self
 
 FEW = 500
 """So many supports of one size are all looked at ..."""
@@ -199,6 +202,11 @@ class GeneralizedLinear(Objective):
             intercept = np.zeros(self.per_feature)
         a = intercept if self.per_feature else float(intercept)
         return Model(T, coef, a, x.value, attained, self.feature_names)
+
+    def apart(self) -> Self:
+        other = super().apart()
+        other._last = Last()
+        return other
 
     def best_subset(self, k: int) -> Iterate | None:
         n_supports = comb(self.n_choosable, k)

@@ -7,6 +7,7 @@ zero (or lies in the span of the intercept and the forced features) has scale 1 
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -130,8 +131,13 @@ class LazyGram:
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the room for rows to come."""
-        return self.__dict__ | {"_store": self._store[: self._n_kept]}
+        """Without the lock, and without the room for rows to come."""
+        state = self.__dict__ | {"_store": self._store[: self._n_kept]}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state | {"_lock": Lock()}
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -144,6 +150,7 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
+        self._lock = Lock()  # threads may share the rows
         self._n_kept, self._slot = 0, np.full(len(norms2), -1)
         self._store = np.empty((0, len(norms2)))
 
@@ -210,15 +217,16 @@ class LazyGram:
 
     def _slots(self, S: Support, ahead: Support = NONE) -> Support:
         """Where the rows of S are kept; those that are missing are made, and then those ahead."""
-        slots = self._slot[S]
-        if (slots < 0).any():
-            missing = np.unique(np.concatenate([S[slots < 0], ahead[self._slot[ahead] < 0]]))
-            new = self._inner_products(missing)
-            new[self.diagonal[missing] == 0] = 0.0
-            new[np.arange(len(missing)), missing] = self.diagonal[missing]
-            self._append(missing, new)
+        with self._lock:
             slots = self._slot[S]
-        return slots
+            if (slots < 0).any():
+                missing = np.unique(np.concatenate([S[slots < 0], ahead[self._slot[ahead] < 0]]))
+                new = self._inner_products(missing)
+                new[self.diagonal[missing] == 0] = 0.0
+                new[np.arange(len(missing)), missing] = self.diagonal[missing]
+                self._append(missing, new)
+                slots = self._slot[S]
+            return slots
 
     def _inner_products(self, S: Support) -> Matrix:
         if not self._sparse:
@@ -243,7 +251,8 @@ class LazyGram:
     def _append(self, missing: Support, new: Matrix) -> None:
         used, needed = self._n_kept, self._n_kept + len(missing)
         if needed > len(self._store):
-            grown = np.empty((max(64, 4 * used, needed), self._store.shape[1]))
+            n = self._store.shape[1]
+            grown = np.empty((min(max(64, 4 * used, needed), n), n))
             grown[:used] = self._store[:used]
             self._store = grown
         self._store[used:needed] = new

@@ -301,9 +301,9 @@ class Quadratic(Objective):
         return (Q[:, keep] * root).T, (Q[:, keep] / root).T @ b[S]
 
     def _tableau(self, S: Support) -> Tableau:
-        key = S.tobytes()
-        if self._last is not None and self._last[0] == key and self._last[1] is self.ridge:
-            return self._last[2]
+        key, last = S.tobytes(), self._last
+        if last is not None and last[0] == key and last[1] is self.ridge:
+            return last[2]
         rows = self.gram.rows(S)
         block = self._block(S)
         inverse = inverse_of(block)
