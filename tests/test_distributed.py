@@ -392,6 +392,23 @@ class TestFrames:
         found = SparseRegressor(2).fit(dd.from_pandas(frame, npartitions=5), parts, parts**2)
         assert_same(found, lz.SparseRegressor(2).fit(frame, y, y**2))
 
+    @pytest.mark.parametrize("mixed", ["shuffle", "sort_values", "set_index"])
+    def test_rows_of_a_shuffled_frame_stay_together(self, data, frame, mixed):
+        y = data[1]["numbers"]
+        table = frame.assign(target=y, key=np.arange(M) % 5, weight=np.abs(y))
+        one = getattr(dd.from_pandas(table, npartitions=4), mixed)("key")
+        X = one[list(frame)]
+        found = SparseRegressor(2).fit(X, one.target, one.weight)
+        expected = lz.SparseRegressor(2).fit(frame, y, np.abs(y))
+        assert_same(found, expected)
+        assert found.score(X, one.target) == pytest.approx(expected.score(frame, y))
+
+    def test_ties_of_an_index_do_not_order_rows(self, data, frame):
+        X = dd.from_pandas(frame.set_axis(np.arange(M) // 2), npartitions=4)
+        y = pd.Series(data[1]["numbers"], index=np.arange(M) // 2)
+        with pytest.raises(ValueError, match=r"index has \d+ twice, so that rows cannot be told"):
+            SparseRegressor(2).fit(X, dd.from_pandas(y, npartitions=3))
+
     def test_an_index_that_does_not_help(self, data, frame):
         X = dd.from_pandas(frame, npartitions=5)
         y = pd.Series(data[1]["numbers"], index=frame.index)

@@ -7,12 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ellzero import estimators
 from ellzero.core import Objective
 from ellzero.distributed.glm import DistributedLogistic, DistributedMultinomial
 from ellzero.distributed.least_squares import DistributedLeastSquares
+from ellzero.distributed.passes import dask_or_error
 from ellzero.distributed.table import Table, is_dask, is_frame
 from ellzero.estimators.base import SparseEstimator
 from ellzero.estimators.problem import Problem, Solved
@@ -56,6 +58,14 @@ class OnDask(SparseEstimator):
         raise TypeError(
             "certify: does not take Dask collections; use to_local().certify on rows in memory."
         )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², or the share of right classes; predictions and targets come in one computation, as
+        rows that were shuffled may come in another order in the next one."""
+        dask = dask_or_error()
+        predicted, y, sample_weight = dask.compute(self.predict(X), y, sample_weight)
+        metric = r2_score if self._numeric_target else accuracy_score
+        return float(metric(y, predicted, sample_weight=sample_weight))
 
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         table = Table(X, y, sample_weight, classes=not self._numeric_target)

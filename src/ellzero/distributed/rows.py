@@ -28,19 +28,39 @@ class Rows:
         return int(Design(self.X).nbytes + self.y.nbytes + self.weight.nbytes)
 
 
-def load(
-    number: int, blocks: list[Any], y: Any, weight: Any, names: Any, classes: bool
-) -> Rows | None:
-    """A partition's column blocks, target and weights; None if it has no rows."""
+def together(X: Any, *columns: Any) -> Any:
+    """A partition of a frame and its columns as one object of Dask's frames."""
+    import pandas
+
+    return pandas.Series([([X], *columns)], dtype=object)
+
+
+def load(number: int, part: Any, names: Any, classes: bool, clear: bool) -> Rows | None:
+    """A partition's column blocks, target and weights; None if it has no rows.
+
+    clear : does every row need an index of its own, by which its target was found?
+    """
+    blocks, y, *weights = part if isinstance(part, tuple) else part.iloc[0]
     try:
+        if clear:
+            _check_no_repeats(blocks[0].index)
         X = _table(blocks)
         m = X.shape[0]
         checked = (_labels if classes else check_target)(_column(y, "y", m), m)
-        weight = _weights(weight, m)
+        weight = _weights(weights[0] if weights else None, m)
         check_finite(X, names)
     except (TypeError, ValueError) as error:
         raise type(error)(f"partition {number}: {error}") from error
     return Rows(number, X, checked, weight) if m else None
+
+
+def _check_no_repeats(index: Any) -> None:
+    repeated = index[index.duplicated()]
+    if len(repeated):
+        raise ValueError(
+            f"y: is divided otherwise than X, whose index has {repeated[0]} twice, so that rows "
+            "cannot be told apart; give both the same partitions, or an index without repeats."
+        )
 
 
 def _table(blocks: list[Any]) -> Any:

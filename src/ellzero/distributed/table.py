@@ -24,6 +24,11 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns")
 
 
+def is_frame_like(X: Any) -> bool:
+    """A data frame or a series."""
+    return hasattr(X, "divisions")
+
+
 class Table:
     """X, y and weights, row by row in partitions, and what passes over them have shown."""
 
@@ -38,15 +43,14 @@ class Table:
         self.names = names_of(X)
         self.n_features = _n_columns(X)
         self.dtype = _dtype(X)
-        blocks = _row_blocks(X)
         named = None if self.names is None else np.asarray(self.names, dtype=object)
-        load = dask.delayed(rows.load, pure=False)
-        targets, weights = _aligned(y, "y", X, len(blocks)), [None] * len(blocks)
+        columns = [_aligned(y, "y", X)]
         if weight is not None:
-            weights = _aligned(weight, "sample_weight", X, len(blocks))
-        together = zip(blocks, targets, weights, strict=True)
+            columns.append(_aligned(weight, "sample_weight", X))
+        clear = any(_divided_otherwise(column, X) for column in columns)
+        load = dask.delayed(rows.load, pure=False)
         self.parts = Parts(
-            [load(i, block, t, w, named, classes) for i, (block, t, w) in enumerate(together)]
+            [load(i, part, named, classes, clear) for i, part in enumerate(_partitions(X, columns))]
         )
 
     @property
@@ -127,15 +131,23 @@ def _dtype(X: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _row_blocks(X: Any) -> list[list[Any]]:
-    """For every partition of the rows the blocks of its columns."""
-    if is_frame(X):
-        return [[part] for part in X.to_delayed()]
-    return [list(row) for row in X.to_delayed()]
+def _partitions(X: Any, columns: list[Any]) -> list[Any]:
+    """For every partition of the rows the blocks of its columns, and of y and the weights."""
+    if all(map(is_frame_like, [X, *columns])):
+        # in one expression: Dask would make each its own, and a shuffle may order rows anew
+        from dask.dataframe import map_partitions
+
+        columns = [_divided_like(column, X) for column in columns]
+        meta = ("rows", object)
+        parts = map_partitions(rows.together, X, *columns, align_dataframes=False, meta=meta)
+        return list(parts.to_delayed())
+    blocks = [[row] for row in X.to_delayed()] if is_frame(X) else [*map(list, X.to_delayed())]
+    others = [np.ravel(np.array(column.to_delayed(), dtype=object)) for column in columns]
+    return list(zip(blocks, *others, strict=True))
 
 
-def _aligned(values: Any, name: str, X: Any, n_parts: int) -> list[Any]:
-    """The same partitions of a column of numbers as X has."""
+def _aligned(values: Any, name: str, X: Any) -> Any:
+    """A column of numbers with the partitions of X."""
     known = not is_frame(X) and not np.isnan(X.shape[0])
     if not is_dask(values):
         if not known:
@@ -151,28 +163,36 @@ def _aligned(values: Any, name: str, X: Any, n_parts: int) -> list[Any]:
             raise ValueError(f"{name}: has {values.shape[0]} rows, but X has {X.shape[0]}.")
         values = values.rechunk((X.chunks[0],))
     if _divided_otherwise(values, X):
-        values = values.repartition(divisions=X.divisions)
-    parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
-    if len(parts) != n_parts:
+        return values
+    n, n_parts = _n_partitions(values), _n_partitions(X)
+    if n != n_parts:
         if is_frame(X):
-            advice = "take both from one frame, or set the same index on both (set_index)"
+            advice = "take both from one frame, or set one index without repeats on both"
         else:
             advice = "rechunk one like the other, or call compute_chunk_sizes() on both"
-        raise ValueError(f"{name}: has {len(parts)} partitions, but X has {n_parts}; {advice}.")
-    return parts
+        raise ValueError(f"{name}: has {n} partitions, but X has {n_parts}; {advice}.")
+    return values
+
+
+def _n_partitions(values: Any) -> int:
+    return values.npartitions if is_frame_like(values) else len(values.chunks[0])
 
 
 def _divided_otherwise(values: Any, X: Any) -> bool:
     """Are both sorted by one index, and divided at different places of it?
 
-    Dividing them at the same places keeps the order of the rows, so wherever the partitions are
-    of equal lengths then, which is checked when they are loaded, rows stay together.
+    Dividing them at the same places keeps the order of the rows. So they stay together wherever no
+    index comes twice and partitions are of equal lengths then: both are checked when loading.
     """
     both = (values, X)
     if not all(getattr(collection, "known_divisions", False) for collection in both):
         return False
     ours, theirs = (collection.divisions for collection in both)
     return ours != theirs and (ours[0], ours[-1]) == (theirs[0], theirs[-1])
+
+
+def _divided_like(values: Any, X: Any) -> Any:
+    return values.repartition(divisions=X.divisions) if _divided_otherwise(values, X) else values
 
 
 def _spread(values: Any, name: str, X: Any) -> Any:
