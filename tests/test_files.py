@@ -31,6 +31,15 @@ def test_what_is_finished_takes_the_place(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_file_keeps_its_mode(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("mine")
+    path.chmod(0o600)
+    write_text(path, "still mine")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a pipe with a name")
 def test_a_pipe_is_written_to(tmp_path):
     path = tmp_path / "pipe"

@@ -87,7 +87,8 @@ def warn_of(found: Solution) -> None:
     if found.status is Status.NO_MINIMISER:
         advice = (
             f" (features {found.support.tolist()}). The coefficients grow without bound; add a "
-            "ridge to make them finite."
+            "ridge to make them finite (it does not hold the intercept, which has no bound where a "
+            "class is missing)."
         )
     elif found.status is Status.MAX_ITER:
         advice = "; raise max_iter."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ def replacing(path: Path) -> Iterator[Path]:
         yield unfinished
         with unfinished.open("rb+") as file:
             os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, unfinished)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -45,5 +48,8 @@ def check_writable(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(f"{path} cannot be written to.")
+    replaced = path.is_file() or not path.exists()  # not a device or a pipe
+    if replaced and not os.access(path.resolve().parent, os.W_OK):
+        raise PermissionError(f"{path.parent} cannot be written to.")
