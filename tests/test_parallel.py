@@ -3,7 +3,7 @@
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier, current_thread
+from threading import Barrier, Lock, current_thread
 from time import sleep
 
 import numpy as np
@@ -21,6 +21,7 @@ from ellzero import (
     SparseRegressorCV,
     arht,
     arht_robust,
+    from_callables,
     omp,
     path,
 )
@@ -239,3 +240,15 @@ def test_threads_leave_the_filters_of_warnings_alone():
         with parallel_config("threading"):
             assert list(in_shares(share, [0, 1], workers(2, 2))) == [0, 1]
         assert warnings.filters == before
+
+
+def test_an_objective_that_stays_in_its_process():
+    lock = Lock()
+
+    def value(x):
+        with lock:
+            return float(x @ x) - x[0]
+
+    f = from_callables(value, lambda x: 2 * x - np.eye(4)[0], 4)
+    with parallel_config("loky"), pytest.raises(TypeError, match="n_jobs: f cannot be sent to"):
+        path(f, [1, 2], "ompr", n_jobs=2, start="first")

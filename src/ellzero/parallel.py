@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from pickle import PicklingError
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +41,13 @@ def in_shares(
     n = min(parallel.n_jobs, len(tasks))
     with warnings.catch_warnings():  # who asked for it is warned, once, and not the workers
         warnings.simplefilter("ignore", ConvergenceWarning)
-        shares = parallel(delayed(_done)(share, tasks[k::n], os.getpid()) for k in range(n))
+        try:
+            shares = parallel(delayed(_done)(share, tasks[k::n], os.getpid()) for k in range(n))
+        except PicklingError as error:
+            raise TypeError(
+                "n_jobs: f cannot be sent to other processes; leave n_jobs out, or run under "
+                "joblib.parallel_config('threading')."
+            ) from error
     return chain.from_iterable(shares)
 
 
