@@ -392,6 +392,13 @@ class TestFrames:
         found = SparseRegressor(2).fit(dd.from_pandas(frame, npartitions=5), parts, parts**2)
         assert_same(found, lz.SparseRegressor(2).fit(frame, y, y**2))
 
+    def test_weights_that_are_an_array_beside_a_series_divided_otherwise(self, data, frame):
+        y = pd.Series(data[1]["numbers"], index=frame.index)
+        weights = dd.from_pandas(y**2, npartitions=5).to_dask_array()
+        X, parts = dd.from_pandas(frame, npartitions=5), dd.from_pandas(y, npartitions=3)
+        found = SparseRegressor(2).fit(X, parts, weights)
+        assert_same(found, lz.SparseRegressor(2).fit(frame, y, y**2))
+
     @pytest.mark.parametrize("mixed", ["shuffle", "sort_values", "set_index"])
     def test_rows_of_a_shuffled_frame_stay_together(self, data, frame, mixed):
         y = data[1]["numbers"]

@@ -19,6 +19,7 @@ Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Support: TypeAlias = NDArray[np.intp]
 NONE: Support = np.empty(0, dtype=np.intp)
+"""No features."""
 
 
 class Status(Enum):

@@ -191,9 +191,9 @@ class QuadraticSearch:
 
     def _basis(self) -> tuple[Support, Matrix]:
         """Features of W that span it, and what makes their moments orthonormal."""
-        if not len(self.W):
-            return self.W, np.empty((0, 0))
-        factor, order, rank, _ = lapack.dpstrf(self.moments[:-1, :-1], tol=DEPENDENT, lower=1)
+        rank = 0
+        if len(self.W):
+            factor, order, rank, _ = lapack.dpstrf(self.moments[:-1, :-1], tol=DEPENDENT, lower=1)
         if not rank:
             return NONE, np.empty((0, 0))
         onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)

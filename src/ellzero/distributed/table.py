@@ -44,10 +44,9 @@ class Table:
         self.n_features = _n_columns(X)
         self.dtype = _dtype(X)
         named = None if self.names is None else np.asarray(self.names, dtype=object)
-        columns = [_aligned(y, "y", X)]
-        if weight is not None:
-            columns.append(_aligned(weight, "sample_weight", X))
-        clear = any(_divided_otherwise(column, X) for column in columns)
+        given = {"y": y} | ({} if weight is None else {"sample_weight": weight})
+        clear = any(_divided_otherwise(values, X) for values in given.values())
+        columns = [_aligned(values, name, X) for name, values in given.items()]
         load = dask.delayed(rows.load, pure=False)
         self.parts = Parts(
             [load(i, part, named, classes, clear) for i, part in enumerate(_partitions(X, columns))]
@@ -137,7 +136,6 @@ def _partitions(X: Any, columns: list[Any]) -> list[Any]:
         # in one expression: Dask would make each its own, and a shuffle may order rows anew
         from dask.dataframe import map_partitions
 
-        columns = [_divided_like(column, X) for column in columns]
         meta = ("rows", object)
         parts = map_partitions(rows.together, X, *columns, align_dataframes=False, meta=meta)
         return list(parts.to_delayed())
@@ -163,7 +161,7 @@ def _aligned(values: Any, name: str, X: Any) -> Any:
             raise ValueError(f"{name}: has {values.shape[0]} rows, but X has {X.shape[0]}.")
         values = values.rechunk((X.chunks[0],))
     if _divided_otherwise(values, X):
-        return values
+        values = values.repartition(divisions=X.divisions)
     n, n_parts = _n_partitions(values), _n_partitions(X)
     if n != n_parts:
         if is_frame(X):
@@ -189,10 +187,6 @@ def _divided_otherwise(values: Any, X: Any) -> bool:
         return False
     ours, theirs = (collection.divisions for collection in both)
     return ours != theirs and (ours[0], ours[-1]) == (theirs[0], theirs[-1])
-
-
-def _divided_like(values: Any, X: Any) -> Any:
-    return values.repartition(divisions=X.divisions) if _divided_otherwise(values, X) else values
 
 
 def _spread(values: Any, name: str, X: Any) -> Any:
