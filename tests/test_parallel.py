@@ -25,8 +25,9 @@ from ellzero import (
     omp,
     path,
 )
+from ellzero.objectives.design import Design
 from ellzero.parallel import in_shares, workers
-from ellzero.threads import blas_threads, current_blas_threads
+from ellzero.threads import blas_threads, current_blas_threads, in_parts
 from helpers import scores, values
 
 # JAX, where another test has loaded it, warns of every fork
@@ -252,3 +253,38 @@ def test_an_objective_that_stays_in_its_process():
     f = from_callables(value, lambda x: 2 * x - np.eye(4)[0], 4)
     with parallel_config("loky"), pytest.raises(TypeError, match="n_jobs: f cannot be sent to"):
         path(f, [1, 2], "ompr", n_jobs=2, start="first")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("threads", [2, 3, 20])
+def test_threads_share_the_columns_of_a_design(rng, threads, dtype):
+    design, w = Design(rng.normal(3.0, 1.0, (50, 17)).astype(dtype)), rng.random(50)
+    for V in (w, rng.normal(size=(50, 4))):
+        assert_allclose(design.transposed_times(V, threads), design.X.T @ V, rtol=1e-12)
+    for alone, shared in zip(
+        design.means_and_norms(w, True), design.means_and_norms(w, True, threads), strict=True
+    ):
+        assert_allclose(shared, alone, rtol=1e-12)
+
+
+def test_threads_share_the_columns_of_wide_data(rng, lazy_gram):
+    X, y = rng.normal(size=(40, 60)), rng.normal(size=40)
+    with blas_threads(1):
+        alone = LeastSquares(X, y, fit_intercept=True)
+    with blas_threads(2):
+        shared = LeastSquares(X, y, fit_intercept=True)
+    assert shared.gram._threads == 2
+    found, again = path(alone, SIZES), path(shared, SIZES)
+    for s in SIZES:
+        assert again[s].support.tolist() == found[s].support.tolist()
+        assert again[s].value == pytest.approx(found[s].value)
+
+
+def test_threads_do_not_warn_where_the_caller_does_not():
+    def work(part):
+        np.full(3, 1e200) ** 2
+
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        in_parts(work, 4, 2)
+    with np.errstate(over="ignore"):
+        in_parts(work, 4, 2)

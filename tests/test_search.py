@@ -135,6 +135,20 @@ def test_shakes_only_help(rng):
     assert all(much[s].value <= little[s].value * (1 + 1e-12) for s in little)
 
 
+@pytest.mark.parametrize("breadth", [1, 256], ids=["large data", "small data"])
+def test_only_no_effort_shakes_nothing(rng, monkeypatch, breadth):
+    f, shaken = wide_problem(rng), []
+    f.breadth = breadth
+    shake = QuadraticSearch.shake
+    monkeypatch.setattr(
+        QuadraticSearch, "shake", lambda *given: shaken.append(given[1]) or shake(*given)
+    )
+    lz.path(f, range(1, 9), effort=0)
+    assert not shaken
+    lz.path(f, range(1, 9))
+    assert shaken
+
+
 @pytest.mark.parametrize("n", [30, 200], ids=["whole", "working-set"])
 def test_the_planted_pairs_are_found(n, rng):
     """Pairs of nearly equal columns with opposite signs: one alone gains next to nothing."""

@@ -14,7 +14,7 @@ CHILDREN = 50
 """Of a support in the beam, only this many of the best insertions can be in the next one."""
 
 AHEAD = 24
-"""Moments may cost a pass over the data: ask for those of so many good features at once."""
+"""Moments may cost a pass over the data: so many good features are named that may be next."""
 
 
 def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp], Vector, Support]]:

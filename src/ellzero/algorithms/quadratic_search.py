@@ -139,6 +139,8 @@ class QuadraticSearch:
             if not x.checked:
                 x.checked = True
                 views += self._view(x)
+        if not views:
+            return False
         for view, columns in self._within_reach(views):
             for part in at_once(len(columns), len(view.S) + 1):
                 self._offer_columns(view, columns[part])

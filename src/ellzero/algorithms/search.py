@@ -44,7 +44,7 @@ def search_steps(
 
     Parameters
     ----------
-    effort : 0 stops when no neighbour is better; 1 adds, where the data are small, a wide beam, and
+    effort : 0 stops when no neighbour is better; 1 adds a wide beam where the data are small, and
         shakes supports until that has not helped for a while; larger numbers: wider and longer
     """
     quadratic = f.moment_diagonal is not None
@@ -87,9 +87,9 @@ def quadratic_phases(
     if width >= WORTHWHILE:
         search.forward(width)
         yield from search.settle()
-    # where data are large, supports differ clearly and a shake is not worth its time
-    patience = search.explored * (effort if width >= WORTHWHILE else effort - 1)
-    yield from shakes(search, levels, proven, patience / 2, seed)
+    # where data are large, supports differ clearly and shakes help less often
+    share = 1 / 2 if width >= WORTHWHILE else 1 / 4
+    yield from shakes(search, levels, proven, effort * share * search.explored, seed)
 
 
 def model_phases(

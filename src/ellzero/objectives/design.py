@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.core import Support, Vector
+from ellzero.threads import in_parts
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
@@ -106,7 +107,9 @@ class Design:
         A[:, q:] = self.columns(S)
         return A
 
-    def row_blocks(self, fewest: int = 16) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def row_blocks(
+        self, fewest: int = 16, columns: slice = slice(None)
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
         m, n = self.shape
         rows = max(BLOCK_BYTES // (8 * n), fewest)
@@ -114,14 +117,20 @@ class Design:
         for begin in range(0, m, rows):
             part = slice(begin, min(begin + rows, m))
             block = X[part].toarray() if self.is_sparse else X[part]
-            yield part, block.astype(np.float64, copy=False)
+            yield part, block[:, columns].astype(np.float64, copy=False)
 
-    def transposed_times(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀ V."""
+    def transposed_times(self, V: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
+        """Xᵀ V; threads can share the columns of a dense X."""
         if self.is_sparse:
             return np.asarray(self.X.T @ V)
         if self.X.dtype == np.float64:
-            return (V.T @ self.X).T  # twice as fast as Xᵀ @ V where V is narrow
+            transposed = np.empty((*V.shape[1:], self.shape[1]))
+
+            def fill(part: slice) -> None:  # twice as fast as Xᵀ @ V where V is narrow
+                np.matmul(V.T, self.X[:, part], out=transposed[..., part])
+
+            in_parts(fill, self.shape[1], threads)
+            return transposed.T
         out = np.zeros((self.shape[1], *V.shape[1:]))
         for part, block in self.row_blocks():
             out += block.T @ V[part]
@@ -138,17 +147,26 @@ class Design:
         part.data *= weight[part.indices]
         return (part.T @ (self.by_rows if isinstance(T, slice) else self.X[:, T])).toarray()
 
-    def means_and_norms(self, weight: Vector, centre: bool) -> tuple[Vector, Vector]:
-        """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)²."""
+    def means_and_norms(
+        self, weight: Vector, centre: bool, threads: int = 1
+    ) -> tuple[Vector, Vector]:
+        """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)².
+
+        Threads can share the columns of a dense X.
+        """
         total, n = weight.sum(), self.shape[1]
         if self.is_sparse:
             mean = self.X.T @ weight / total if centre else np.zeros(n)
             return mean, self._sparse_norms(weight, mean)
         sums, squares = np.zeros(n), np.zeros(n)
-        for part, block in self.row_blocks(fewest=8):
-            if centre:
-                sums += weight[part] @ block
-            squares += weight[part] @ (block * block)
+
+        def add(columns: slice) -> None:
+            for part, block in self.row_blocks(fewest=8, columns=columns):
+                if centre:
+                    sums[columns] += weight[part] @ block
+                squares[columns] += np.einsum("i,ij,ij->j", weight[part], block, block)
+
+        in_parts(add, n, threads)
         mean = sums / total
         norms = squares - total * mean**2
         if (squares > TOLERATED_LOSS * norms).any():

@@ -25,6 +25,9 @@ LARGEST_GRAM = 3000
 LONGEST_KEPT = 100_000
 """Of sparse data with more features no Gram row is kept."""
 
+A_PASS = 8
+"""A pass over dense data makes so many rows in hardly more time than four; more take longer."""
+
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
 
@@ -121,7 +124,7 @@ class LazyGram:
         self.design, self.weight = design, weight
         self._threads = current_blas_threads()
         total = weight.sum()
-        self.mean, self.norms2 = design.means_and_norms(weight, centre)
+        self.mean, self.norms2 = design.means_and_norms(weight, centre, self._threads)
         self.N = design.columns(F) - self.mean[F]
         own = (self.N.T * weight) @ self.N
         self._project(total, own, self._times(weight[:, None] * self.N), F, ridge)
@@ -157,7 +160,7 @@ class LazyGram:
     def _times(self, V: Matrix) -> Matrix:
         """(X − mean)ᵀ V."""
         with blas_threads(self._threads):
-            product = self.design.transposed_times(V)
+            product = self.design.transposed_times(V, self._threads)
         if self.mean.any():
             for column, total in zip(product.T, V.sum(axis=0), strict=True):
                 column -= total * self.mean
@@ -216,11 +219,13 @@ class LazyGram:
         return np.ascontiguousarray(self.inner(V).T)
 
     def _slots(self, S: Support, ahead: Support = NONE) -> Support:
-        """Where the rows of S are kept; those that are missing are made, and then those ahead."""
+        """Where the rows of S are kept; those missing are made, and some of those ahead."""
         with self._lock:
             slots = self._slot[S]
             if (slots < 0).any():
-                missing = np.unique(np.concatenate([S[slots < 0], ahead[self._slot[ahead] < 0]]))
+                missing = np.unique(S[slots < 0])
+                more = ahead[(self._slot[ahead] < 0) & ~np.isin(ahead, missing)]
+                missing = np.append(missing, more[: max(A_PASS - len(missing), 0)])
                 new = self._inner_products(missing)
                 new[self.diagonal[missing] == 0] = 0.0
                 new[np.arange(len(missing)), missing] = self.diagonal[missing]
