@@ -78,7 +78,7 @@ def machine(about: dict[str, Any]) -> str:
         ("versions", versions),
         ("BLAS", "; ".join(facts["blas"])),
         ("load at the start", facts["load_at_start"] and round(facts["load_at_start"][0], 2)),
-        ("limit per pair", f"{about['limit_seconds']:.0f} s"),
+        ("limit per pair", f"{about['limit_seconds']:.0f} s, more for the largest problems"),
     ]
     remark = f"\n{about['remark']}\n" if about.get("remark") else ""
     return "## Machine\n\n" + table(("", ""), rows) + remark

@@ -81,18 +81,18 @@ def _real(
 
 LABELS = "least squares on the 0/1 label"
 PROBLEMS = [
-    _real("kddcup04_bio", "logistic", 30, family="time", patience=1.5),
+    _real("kddcup04_bio", "logistic", 30, family="time", patience=2.5),
     _real(
-        "census", "logistic", 20, family="time", note="one-hot, sparse, `?` dropped", patience=4.0
+        "census", "logistic", 20, family="time", note="one-hot, sparse, `?` dropped", patience=8.0
     ),
-    _real("kddcup04_bio", "logistic", 40, name="kddcup04_bio-to-40", patience=0.5),
+    _real("kddcup04_bio", "logistic", 40, name="kddcup04_bio-to-40", patience=1.5),
     _real(
         "census",
         "logistic",
         40,
         name="census-to-40",
         note="one-hot, sparse, `?` dropped",
-        patience=2.0,
+        patience=5.0,
     ),
     _real("cal_housing", "least_squares", 8, quick=True),
     _real("comp_activ_harder", "least_squares", 12, quick=True),

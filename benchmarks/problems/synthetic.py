@@ -63,7 +63,7 @@ PROBLEMS = [
         "least_squares",
         _sizes(40),
         partial(regression, 500_000, 90, 40),
-        patience=2.0,
+        patience=3.0,
     ),
     Problem("ls-20000x400", "least_squares", _sizes(40), partial(regression, 20_000, 400, 40)),
     Problem("ls-1000x20000", "least_squares", _sizes(30), partial(regression, 1_000, 20_000, 20)),
