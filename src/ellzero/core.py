@@ -167,9 +167,10 @@ class Objective(ABC):
     forced: tuple[int, ...] = ()
     per_feature: tuple[int, ...] = ()
     """What a feature owns: (), one coefficient, or (C,), a row of C of them."""
-    resolution: float = 0.0
     feature_names: tuple[str, ...] | None = None
-    n_rows: float = np.inf  # of the data, where f is made of data
+    n_rows: float = np.inf
+    """Of the data, where f is made of data."""
+    resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
     floor: float = -np.inf
     """f is never less than this; what comes as close as rounding allows needs no improvement."""
@@ -223,6 +224,8 @@ class Objective(ABC):
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))
 
+    # many points at once
+
     def steepest(self, xs: Sequence[Iterate]) -> list[int]:
         """For each x, the feature outside its support with the largest |∇ᵢf(x)|."""
         return [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
@@ -237,6 +240,8 @@ class Objective(ABC):
             d[S] = ridge
             found.append((self.ridged(d) if d.any() else self).minimize(S, x0))
         return found
+
+    # f and points made of it
 
     def ridged(self, d: ArrayLike) -> Self:
         """f(x) + ½ Σ dⱼ xⱼ²; forced features are left as they are."""
@@ -268,6 +273,8 @@ class Objective(ABC):
         point = self.point(x)
         return replace(point, value=self._value(point.support, point.coef), note=note)
 
+    # which features
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of x."""
@@ -297,6 +304,8 @@ class Objective(ABC):
         scores[list(self.forced)] = -np.inf
         return int(np.argmax(scores))
 
+    # the neighbours of a support
+
     def insertion_values(
         self, S: Support, x0: Iterate | None = None, below: float = np.inf
     ) -> Vector:
@@ -322,18 +331,6 @@ class Objective(ABC):
         """min f over S ∖ {S[j]} for every j."""
         return np.array([self.minimize(np.delete(S, j), x0).value for j in range(len(S))])
 
-    def rounding(self, x: Iterate) -> float:
-        """How far the value of a minimiser x may be from the minimum over its support."""
-        return self.resolution
-
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
-        """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
-
-        With `asked`, the bounds matter only for these j.
-        """
-        here = x.value - self.rounding(x)
-        return here, np.full(len(x.support), here)
-
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
         """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""
         best, rows = np.inf, []
@@ -349,6 +346,34 @@ class Objective(ABC):
         values[:, S] = np.inf
         j, i = divmod(int(np.argmin(values)), self.n_features)
         return int(S[j]), i, float(values[j, i])
+
+    # bounds and proofs
+
+    def rounding(self, x: Iterate) -> float:
+        """How far the value of a minimiser x may be from the minimum over its support."""
+        return self.resolution
+
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
+
+        With `asked`, the bounds matter only for these j.
+        """
+        here = x.value - self.rounding(x)
+        return here, np.full(len(x.support), here)
+
+    def lower_bound(self) -> float:
+        """A number below which f never goes: its minimum, where that can be had."""
+        return self.minimize(self.choosable).value
+
+    def best_subset(self, k: int) -> Iterate | None:
+        """The proven best support of size k, where there are few enough to look at all."""
+        return None
+
+    def from_rows(self, deadline: float = np.inf) -> Objective | None:
+        """The same f from the rows it is made of, where these tell more than f does; or None."""
+        return None
+
+    # a quadratic's moments
 
     @property
     def moment_diagonal(self) -> Vector | None:
@@ -372,13 +397,9 @@ class Objective(ABC):
         """A · M[rows], without its last column, for the moments M.
 
         ahead : rows that may be wanted soon; where rows cost a pass over the data and some are
-            missing, these are made along with them
+            missing, some of these are made along with them
         """
         return A @ self.moment_rows(rows)[:, :-1]
-
-    def lower_bound(self) -> float:
-        """A number below which f never goes: its minimum, where that can be had."""
-        return self.minimize(self.choosable).value
 
     def least_squares_form(self, S: Support) -> tuple[NDArray[np.float64], Vector]:
         """A, t with f(x) = ½‖Ax_S − t‖² + constant for x that is zero outside S; f is quadratic."""
@@ -388,13 +409,7 @@ class Objective(ABC):
         """The second-order Taylor model of f at x (f itself if it is quadratic), or None."""
         return None
 
-    def best_subset(self, k: int) -> Iterate | None:
-        """The proven best support of size k, where there are few enough to look at all."""
-        return None
-
-    def from_rows(self, deadline: float = np.inf) -> Objective | None:
-        """The same f from the rows it is made of, where these tell more than f does; or None."""
-        return None
+    # what is reported
 
     def deviance(self, loss: float) -> float:
         """−2 log-likelihood, up to a constant, of a model whose loss (f without ridge) is this."""
@@ -432,6 +447,15 @@ def smallest(scores: NDArray[np.float64], count: int) -> Support:
         part = np.argpartition(scores, count)[:count]
         order = part[np.argsort(scores[part], kind="stable")]
     return order[np.isfinite(scores[order])]
+
+
+def union(S: Support, n_features: int) -> tuple[Support, Support]:
+    """The features of supports of one size, one a row, sorted, and where in them each of S is."""
+    place = np.full(n_features, -1)
+    place[S] = 0
+    features = np.flatnonzero(place == 0)
+    place[features] = np.arange(len(features))
+    return features, place[S]
 
 
 AT_ONCE = 1 << 23

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Objective, Support, Vector, smallest
+from ellzero.core import Matrix, Objective, Support, Vector, smallest, union
 from ellzero.linalg import DEPENDENT
 
 CHILDREN = 50
@@ -57,16 +57,16 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
 
 def entries(f: Objective, S: NDArray[np.intp], p: Support) -> Matrix:
     """M[j, p_b] for the features j of row b of S."""
-    rows, i = np.unique(S, return_inverse=True)
-    columns, j = np.unique(p, return_inverse=True)
-    return f.moment_block(rows, columns)[i.reshape(S.shape), j[:, None]]
+    rows, i = union(S, f.n_features)
+    columns, j = union(p, f.n_features)
+    return f.moment_block(rows, columns)[i, j[:, None]]
 
 
 def combined(f: Objective, S: NDArray[np.intp], A: Matrix, ahead: Support) -> Matrix:
     """Σ_j A_bj M_j over the features j of row b of S."""
-    rows, i = np.unique(S, return_inverse=True)
+    rows, places = union(S, f.n_features)
     weights = np.zeros((len(A), len(rows)))
-    np.put_along_axis(weights, i.reshape(S.shape), A, axis=1)
+    weights[np.arange(len(A))[:, None], places] = A
     return f.moment_products(rows, weights, ahead)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +14,8 @@ from ellzero.core import Support, Vector
 from ellzero.threads import in_parts
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
+
+SHARED_FROM = 1 << 26  # numbers in X; with fewer, threads do not earn what it takes to start them
 
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
 
@@ -120,7 +122,7 @@ class Design:
             yield part, block[:, columns].astype(np.float64, copy=False)
 
     def transposed_times(self, V: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
-        """Xᵀ V; threads can share the columns of a dense X."""
+        """Xᵀ V; threads can share the columns of a large dense X."""
         if self.is_sparse:
             return np.asarray(self.X.T @ V)
         if self.X.dtype == np.float64:
@@ -129,12 +131,15 @@ class Design:
             def fill(part: slice) -> None:  # twice as fast as Xᵀ @ V where V is narrow
                 np.matmul(V.T, self.X[:, part], out=transposed[..., part])
 
-            in_parts(fill, self.shape[1], threads)
+            self._in_parts(fill, threads)
             return transposed.T
         out = np.zeros((self.shape[1], *V.shape[1:]))
         for part, block in self.row_blocks():
             out += block.T @ V[part]
         return out
+
+    def _in_parts(self, work: Callable[[slice], None], threads: int) -> None:
+        in_parts(work, self.shape[1], threads if self.X.size >= SHARED_FROM else 1)
 
     @cached_property
     def by_rows(self) -> Any:
@@ -152,7 +157,7 @@ class Design:
     ) -> tuple[Vector, Vector]:
         """The means of the columns (zero unless `centre`) and Σ_k weight_k (X_kj − mean_j)².
 
-        Threads can share the columns of a dense X.
+        Threads can share the columns of a large dense X.
         """
         total, n = weight.sum(), self.shape[1]
         if self.is_sparse:
@@ -166,7 +171,7 @@ class Design:
                     sums[columns] += weight[part] @ block
                 squares[columns] += np.einsum("i,ij,ij->j", weight[part], block, block)
 
-        in_parts(add, n, threads)
+        self._in_parts(add, threads)
         mean = sums / total
         norms = squares - total * mean**2
         if (squares > TOLERATED_LOSS * norms).any():

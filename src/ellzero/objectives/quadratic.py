@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, smallest
+from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, smallest, union
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
@@ -92,10 +92,10 @@ class Quadratic(Objective):
 
     def steepest(self, xs: Sequence[Iterate]) -> list[int]:
         S, rows = np.array([x.support for x in xs]), np.arange(len(xs))[:, None]
-        union, places = _union(S, self.n_features)
-        A = np.zeros((len(xs), len(union)))
+        features, places = union(S, self.n_features)
+        A = np.zeros((len(xs), len(features)))
         A[rows, places] = np.array([x.coef for x in xs]) * (self.scale[S] / self.unit)
-        sizes = self.gram.combined(union, A)
+        sizes = self.gram.combined(features, A)
         sizes -= self.c
         sizes *= self.scale
         np.abs(sizes, out=sizes)
@@ -336,15 +336,6 @@ class Quadratic(Objective):
         if factor is None:
             return pseudo_inverse(A) @ c
         return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
-
-
-def _union(S: Support, n: int) -> tuple[Support, Support]:
-    """The features of supports of one size, one a row, and where in them each support is."""
-    place = np.full(n, -1)
-    place[S] = 0
-    union = np.flatnonzero(place == 0)
-    place[union] = np.arange(len(union))
-    return union, place[S]
 
 
 def breadth(size: int) -> int:
