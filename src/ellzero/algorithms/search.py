@@ -88,7 +88,7 @@ def quadratic_phases(
         search.forward(width)
         yield from search.settle()
     # where data are large, supports differ clearly and shakes help less often
-    share = 1 / 2 if width >= WORTHWHILE else 1 / 4
+    share = 1 / 2 if width >= WORTHWHILE else 1 / 8
     yield from shakes(search, levels, proven, effort * share * search.explored, seed)
 
 
