@@ -31,6 +31,12 @@ minutes' worth); this page is written from the saved results and not by hand.
   loss above the lowest that any solver here reached at that s.
 """
 
+GROWTH = """\
+Small data are searched wider, which hides how the time of the default grows; with `effort=0` the
+search is equally wide everywhere. The exponents are those over the larger half of each range.
+
+"""
+
 
 def folder_for(results: Path, quick: bool) -> Path:
     """Where the page goes: docs/ for the full run, beside the results for a quick one."""
@@ -160,19 +166,23 @@ def _mean_excess(board: Board, solver: str) -> str:
 
 def growth(boards: Sequence[Board]) -> str:
     """Exponents of time along each axis, from the larger half of the points."""
-    lines: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    lines: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
     for b in boards:
-        seconds = b.seconds("ellzero")
-        if b.about["family"] == "scaling" and seconds:
+        if b.about["family"] == "scaling":
             loss, axis, value = plots.scaling_point(b.name)
-            lines.setdefault((loss, axis), []).append((value, seconds))
+            for solver in ("ellzero", "ellzero-effort-0"):
+                if seconds := b.seconds(solver):
+                    lines.setdefault((loss, axis, solver), []).append((value, seconds))
     rows = []
-    for (loss, axis), points in sorted(lines.items()):
+    for (loss, axis, solver), points in sorted(lines.items()):
         if len(points) > 2:
             x, t = zip(*sorted(points), strict=True)
             span = f"{number(x[0])} … {number(x[-1])}"
-            rows.append((loss, axis, span, number(t[-1], " s"), f"{plots.slope(x, t):.2f}"))
-    return table(("loss", "axis", "range", "longest", "exponent"), rows) if rows else ""
+            rows.append((loss, axis, solver, span, number(t[-1], " s"), f"{plots.slope(x, t):.2f}"))
+    if not rows:
+        return ""
+    head = ("loss", "axis", "solver", "range", "longest", "exponent")
+    return GROWTH + table(head, rows)
 
 
 def details(boards: Sequence[Board]) -> str:

@@ -137,7 +137,8 @@ def slope(x: Sequence[float], t: Sequence[float]) -> float:
 
 
 def growth(axis: Any, points: list[tuple[int, Board]]) -> None:
-    for solver, colour in (("ellzero", "black"), ("dsyrk", "tab:blue"), ("s·Xᵀr", "tab:orange")):
+    colours = {"ellzero": "black", "ellzero-effort-0": "grey"}
+    for solver, colour in (colours | {"dsyrk": "tab:blue", "s·Xᵀr": "tab:orange"}).items():
         found = [(x, t) for x, board in points if (t := board.seconds(solver))]
         if len(found) > 2:
             x, t = zip(*found, strict=True)

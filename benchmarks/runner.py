@@ -26,7 +26,7 @@ from benchmarks.solvers import all_solvers
 
 ROOT = Path(__file__).resolve().parent.parent
 LOAD_SECONDS = 300.0  # to start, import and read the data
-SCALING_SOLVERS = ("ellzero", "dsyrk", "s·Xᵀr")
+SCALING_SOLVERS = ("ellzero", "ellzero-effort-0", "dsyrk", "s·Xᵀr")
 
 Record = dict[str, Any]
 

@@ -16,11 +16,14 @@ LARGE = 1e7
 class Ellzero(Solver):
     module = package = "ellzero"
 
-    def __init__(self, method: str = "auto") -> None:
-        self.method = method
-        self.name = "ellzero" if method == "auto" else f"ellzero-{method}"
-        self.kind = "ours" if method == "auto" else "ours-method"
-        self.note = f'`path(f, sizes, method="{method}")`'
+    def __init__(self, method: str = "auto", **options: float) -> None:
+        self.method, self.options = method, options
+        kinds = [method] if method != "auto" else []
+        kinds += [f"{name}-{value:g}" for name, value in options.items()]
+        self.name = "-".join(["ellzero", *kinds])
+        self.kind = "ours-method" if kinds else "ours"
+        given = "".join(f", {name}={value:g}" for name, value in options.items())
+        self.note = f'`path(f, sizes, method="{method}"{given})`'
         self._steps = 0
 
     def skip(self, shape: Shape) -> str:
@@ -32,7 +35,9 @@ class Ellzero(Solver):
         import ellzero as lz
 
         loss = lz.LeastSquares if task == "least_squares" else lz.Logistic
-        path = lz.path(loss(X, y, fit_intercept=True), list(sizes), method=self.method)
+        path = lz.path(
+            loss(X, y, fit_intercept=True), list(sizes), method=self.method, **self.options
+        )
         self._steps = sum(int(getattr(path[s], "n_iter", 0)) for s in sizes)
         return {s: np.asarray(path[s].support) for s in sizes}
 
@@ -41,4 +46,4 @@ class Ellzero(Solver):
 
 
 METHODS = ("auto", "omp", "ompr", "els", "arht", "exchange", "lasso")
-SOLVERS = [Ellzero(method) for method in METHODS]
+SOLVERS = [*(Ellzero(method) for method in METHODS), Ellzero(effort=0)]
