@@ -136,9 +136,16 @@ def slope(x: Sequence[float], t: Sequence[float]) -> float:
     return float(np.polyfit(np.log(x[half:]), np.log(t[half:]), 1)[0])
 
 
+GROWING = {
+    "ellzero": "black",
+    "ellzero-effort-0": "grey",
+    "dsyrk": "tab:blue",
+    "s·Xᵀr": "tab:orange",
+}
+
+
 def growth(axis: Any, points: list[tuple[int, Board]]) -> None:
-    colours = {"ellzero": "black", "ellzero-effort-0": "grey"}
-    for solver, colour in (colours | {"dsyrk": "tab:blue", "s·Xᵀr": "tab:orange"}).items():
+    for solver, colour in GROWING.items():
         found = [(x, t) for x, board in points if (t := board.seconds(solver))]
         if len(found) > 2:
             x, t = zip(*found, strict=True)
