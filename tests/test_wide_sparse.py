@@ -62,6 +62,27 @@ def test_combinations_and_blocks_are_those_of_the_rows(rng, options, weighted):
     assert_allclose(wide.gradient(x), dense.gradient(x), atol=1e-9)
 
 
+@pytest.mark.usefixtures("lazy_gram")
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("options", [{}, OPTIONS], ids=["plain", "intercept and forced"])
+def test_a_block_makes_no_rows_and_takes_what_those_made_tell(rng, options, is_sparse, monkeypatch):
+    X, y = data(rng)
+    f = LeastSquares(X if is_sparse else X.toarray(), y, **options)
+    monkeypatch.setattr("ellzero.objectives.least_squares.LARGEST_GRAM", 1000)
+    C = LeastSquares(X.toarray(), y, **options).gram.matrix
+    f.gram.rows(np.array([4, 9]))
+    f.gram._store[:2, 11] = np.nan  # so it shows where an entry comes from
+    S, T = np.array([1, 4, 7, 11, 2]), np.array([9, 11, 4, 30, 7, 1])
+    expected = C[S[:, None], T]
+    expected[S == 4, T == 11] = expected[S == 11, T == 4] = expected[S == 11, T == 9] = np.nan
+    assert_allclose(f.gram.block(S, T), expected, atol=1e-10)
+    f.gram._store[:2, 11] = C[[4, 9], 11]
+    supports = np.array([[1, 4, 7], [4, 9, 30], [4, 9, 11]])
+    for R, block in zip(supports, f.gram.blocks(supports), strict=True):
+        assert_allclose(block, C[R[:, None], R], atol=1e-10)
+    assert f.gram._n_kept == 2
+
+
 @pytest.mark.usefixtures("unkept")
 @pytest.mark.parametrize("kind", [LeastSquares, Logistic])
 @pytest.mark.parametrize("options", [{}, OPTIONS], ids=["plain", "intercept and forced"])
@@ -166,7 +187,7 @@ def test_rare_words_do_not_hide_what_omp_finds(rng):
 def test_a_pickled_gram_has_no_room_for_rows_to_come():
     rng = np.random.default_rng(0)
     f = LeastSquares(rng.standard_normal((30, 3100)), rng.standard_normal(30))
-    f.minimize([5, 7])
+    f.gram.rows(np.array([5, 7]))
     again = pickle.loads(pickle.dumps(f))
     assert len(again.gram._store) == 2 < len(f.gram._store)
     S = np.array([5, 9])

@@ -57,9 +57,8 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
 
 def entries(f: Objective, S: NDArray[np.intp], p: Support) -> Matrix:
     """M[j, p_b] for the features j of row b of S."""
-    rows, i = union(S, f.n_features)
-    columns, j = union(p, f.n_features)
-    return f.moment_block(rows, columns)[i, j[:, None]]
+    rows, places = union(S, f.n_features)
+    return f.moment_block(rows, p)[places, np.arange(len(p))[:, None]]
 
 
 def combined(f: Objective, S: NDArray[np.intp], A: Matrix, ahead: Support) -> Matrix:
@@ -76,7 +75,7 @@ def best_children(
     """Which supports go on with which feature, best first; every new support only once."""
     few = min(CHILDREN, width, gains.shape[1])
     entering = np.argpartition(-gains, few - 1, axis=1)[:, :few]
-    gained = np.take_along_axis(gains, entering, axis=1)
+    gained = gains[np.arange(len(gains))[:, None], entering]
     after = np.where(gained > 0, values[:, None] - gained, np.inf)
     names = keys[supports].sum(axis=1)[:, None] + keys[entering]  # the same for the same support
     order = np.argsort(after, axis=None, kind="stable")

@@ -8,6 +8,7 @@ features, where tableaux are small; `widen` then looks at all features and lets 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -154,34 +155,27 @@ class QuadraticSearch:
         inverse = inverse_of(self.moments[np.ix_(S, S)])
         return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
 
-    def _residuals(self, views: list[View]) -> Iterator[tuple[View, Vector]]:
-        """What each support leaves of the products of all features with the target."""
-        rows = np.append(self.W, self.f.n_features)
-        for part in at_once(len(views), self.f.n_features):
-            A = np.zeros((len(views[part]), len(rows)))
-            A[:, -1] = 1.0
-            for a, view in zip(A, views[part], strict=True):
-                a[view.S] = -view.coef
-            yield from zip(views[part], self.f.moment_products(rows, A), strict=True)
-
     def _within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
         """For every view the features outside the working set that no bound excludes.
 
-        What a support in W leaves of a column is at least λ, what W itself leaves of it. So with
-        the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
+        What a support leaves of a column is at least λ, what all supports together leave of it. So
+        with the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
         feature whose loss costs u²/2 if |r| ≤ u (√d − √(d − λ)): the case in which all of the
-        column that lies in the span of W is due to that feature.
+        column that lies in the span of the supports is due to that feature.
         """
         d = self._diagonal
-        basis, onto = self._basis()
         left = d.copy()
-        for part in at_once(len(onto), len(d)):
-            spanned = self.f.moment_products(basis, onto[part])
+        for spanned in self._products(self._basis(views)):
             left -= np.einsum("ij,ij->j", spanned, spanned)
         np.clip(left, 0.0, d, out=left)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
         outside = self.f.outside(self.W) & (d > 0)
-        for view, r in self._residuals(views):
+        A = np.zeros((len(views), len(self.moments)))
+        A[:, -1] = 1.0
+        for a, view in zip(A, views, strict=True):
+            a[view.S] = -view.coef
+        residuals = chain.from_iterable(self._products(A))
+        for view, r in zip(views, residuals, strict=True):
             held, S, inverse, coef = view
             reached = np.zeros(len(d), dtype=bool)
             if len(S):
@@ -191,15 +185,25 @@ class QuadraticSearch:
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
             yield view, np.flatnonzero(reached & outside)
 
-    def _basis(self) -> tuple[Support, Matrix]:
-        """Features of W that span it, and what makes their moments orthonormal."""
+    def _basis(self, views: list[View]) -> Matrix:
+        """Combinations of the features of these supports that are orthonormal and span them."""
+        U = np.unique(np.concatenate([view.S for view in views]))
         rank = 0
-        if len(self.W):
-            factor, order, rank, _ = lapack.dpstrf(self.moments[:-1, :-1], tol=DEPENDENT, lower=1)
-        if not rank:
-            return NONE, np.empty((0, 0))
-        onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)
-        return self.W[order[:rank] - 1], np.tril(onto)
+        if len(U):
+            C = self.moments[np.ix_(U, U)]
+            factor, order, rank, _ = lapack.dpstrf(C, tol=DEPENDENT, lower=1)
+        basis = np.zeros((rank, len(self.moments)))
+        if rank:
+            onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)
+            basis[:, U[order[:rank] - 1]] = np.tril(onto)
+        return basis
+
+    def _products(self, A: Matrix) -> Iterator[Matrix]:
+        """A · M for the moments M of the working set with all features, some rows at a time."""
+        used = np.flatnonzero(A.any(axis=0))
+        rows = np.append(self.W, self.f.n_features)[used]
+        for part in at_once(len(A), self.f.n_features):
+            yield self.f.moment_products(rows, A[part][:, used])
 
     def _offer_columns(self, view: View, columns: Support) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""

@@ -33,7 +33,7 @@ def tableau(moments: Matrix, S: Support) -> Matrix | None:
     T -= rows.T @ W
     T[S] = W
     T[:, S] = W.T
-    T[np.ix_(S, S)] = -inverse
+    T[S[:, None], S] = -inverse
     return T
 
 

@@ -344,6 +344,6 @@ def _zero(f: Objective) -> Support:
 def _unit_moments(f: Objective, features: Support) -> Matrix:
     """The moments of these features on the scale on which also with the ridge the diagonal is 1."""
     rows = np.append(features, f.n_features)
-    M = f.moment_rows(rows)[:, rows]
+    M = f.moment_block(rows, rows)
     scale = np.append(np.sqrt(M.diagonal()[:-1]), 1.0)
     return M / scale / scale[:, None]

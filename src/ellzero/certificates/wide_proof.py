@@ -58,7 +58,7 @@ class WideProof:
         rest = np.flatnonzero(kept)
         if len(rest) <= LARGEST_TREE and not all(map(self.finished, self.known)):
             rows = np.append(rest, self.f.n_features)
-            moments = self.f.moment_rows(rows)[:, rows]
+            moments = self.f.moment_block(rows, rows)
             self.rest = QuadraticProof(moments, rest, self.known, self.margin, self.gap, outside)
             yield from self.rest.steps(deadline)
 

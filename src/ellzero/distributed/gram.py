@@ -52,7 +52,11 @@ class SpreadGram(LazyGram):
     def factor(self) -> None:
         return None
 
-    def _inner_products(self, S: Support) -> Matrix:
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        return self.rows(S)[:, S if T is None else T]
+
+    def _inner_products(self, S: Support, T: Support | None = None) -> Matrix:
+        assert T is None  # a pass that brings a few numbers takes as long as one that brings rows
         return self._projected(self.parts.ask(_products, self.view, S, self.mean), S)
 
 

@@ -169,7 +169,7 @@ class Design:
             for part, block in self.row_blocks(fewest=8, columns=columns):
                 if centre:
                     sums[columns] += weight[part] @ block
-                squares[columns] += np.einsum("i,ij,ij->j", weight[part], block, block)
+                squares[columns] += weight[part] @ np.square(block)
 
         self._in_parts(add, threads)
         mean = sums / total

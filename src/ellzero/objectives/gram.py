@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import NONE, Matrix, Support, Vector
+from ellzero.core import NONE, Matrix, Support, Vector, union
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
@@ -166,13 +166,17 @@ class LazyGram:
                 column -= total * self.mean
         return product
 
-    def inner(self, V: Matrix) -> Matrix:
-        """XᵀMV on the unit scale of the columns, for the centred columns V."""
+    def inner(self, V: Matrix, T: Support | None = None) -> Matrix:
+        """X_TᵀMV on the unit scale of the columns T, by default all, for the centred columns V."""
         wV = V * self.weight[:, None]
         wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        out = self._times(wV)
-        out /= self._norm[:, None]
-        out[self.diagonal == 0] = 0.0
+        if T is None:
+            out, norm, diagonal = self._times(wV), self._norm, self.diagonal
+        else:
+            out = (self.design.columns(T) - self.mean[T]).T @ wV
+            norm, diagonal = self._norm[T], self.diagonal[T]
+        out /= norm[:, None]
+        out[diagonal == 0] = 0.0
         return out
 
     def factor(self) -> Matrix | None:
@@ -193,22 +197,28 @@ class LazyGram:
         return self._store[slots]
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
+        """No row is made for it: what no row tells comes from the columns of the features alone."""
         T = S if T is None else T
-        if self.keeps:
-            slots = self._slots(S)
-            return self._store[slots[:, None], T]
-        block = self._sparse_inner_products(S, T)
+        with self._lock:
+            here, there, store = self._slot[S], self._slot[T], self._store
+        if (here >= 0).all():
+            return store[here[:, None], T]
+        new, other = here < 0, there < 0
+        block = np.empty((len(S), len(T)))
+        block[~new] = store[here[~new, None], T]
+        block[np.ix_(new, ~other)] = store[there[~other, None], S[new]].T
+        block[np.ix_(new, other)] = self._inner_products(S[new], T[other])
         same = np.equal.outer(S, T)
         block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
         return block
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        if self.keeps:
-            slots = self._slots(S)
-            return self._store.take(slots[:, :, None] * self._store.shape[1] + S[:, None, :])
-        union, places = np.unique(S, return_inverse=True)
-        places = places.reshape(S.shape)
-        return self.block(union)[places[:, :, None], places[:, None, :]]
+        with self._lock:
+            slots, store = self._slot[S], self._store
+        if (slots >= 0).all():
+            return store.take(slots[:, :, None] * store.shape[1] + S[:, None, :])
+        features, places = union(S, len(self._slot))
+        return self.block(features)[places[:, :, None], places[:, None, :]]
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:
@@ -233,16 +243,15 @@ class LazyGram:
                 slots = self._slot[S]
             return slots
 
-    def _inner_products(self, S: Support) -> Matrix:
+    def _inner_products(self, S: Support, T: Support | None = None) -> Matrix:
+        """C[S, T], by default C[S, :], from the columns."""
         if not self._sparse:
             columns = self.design.columns(S) - self.mean[S]
-            return self.inner(columns / self._norm[S]).T
-        return self._sparse_inner_products(S, slice(None))
-
-    def _sparse_inner_products(self, S: Support, T: Any) -> Matrix:
-        new = self.design.sparse_products(S, T, self.weight)
-        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[T])
-        return self._projected(new, S, T)
+            return self.inner(columns / self._norm[S], T).T
+        every = slice(None) if T is None else T
+        new = self.design.sparse_products(S, every, self.weight)
+        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[every])
+        return self._projected(new, S, every)
 
     def _projected(self, new: Matrix, S: Support, T: Any = slice(None)) -> Matrix:
         """Of products of centred columns, what the forced features leave, on the unit scale."""

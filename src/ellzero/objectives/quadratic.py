@@ -239,42 +239,53 @@ class Quadratic(Objective):
 
     @property
     def moment_diagonal(self) -> Vector:
-        d = self.gram.diagonal + self._penalty * (self.gram.diagonal > 0)
+        d = self.gram.diagonal + self._penalty * self.gram.diagonal
         return np.append(d, 2 * self.half * self.unit**2)
 
     def moment_rows(self, rows: Support) -> Matrix:
-        n = self.n_features
-        features, target = rows[rows < n], rows == n
-        M = np.empty((len(rows), n + 1))
-        M[~target, :n] = self.gram.rows(features)
-        M[np.flatnonzero(~target), features] = self.moment_diagonal[features]
-        M[~target, n] = self.unit * self.c[features]
-        M[target, :n] = self.unit * self.c
-        M[target, n] = 2 * self.half * self.unit**2
+        feature = rows < self.n_features
+        S, target = rows[feature], self._target_moments()
+        M = np.empty((len(rows), len(target)))
+        M[feature, :-1] = self.gram.rows(S)
+        M[feature.nonzero()[0], S] += self._own_ridge(S)
+        M[~feature] = target
+        M[:, -1] = target[rows]
         return M
 
     def moment_block(self, rows: Support, columns: Support) -> Matrix:
-        i, j = np.flatnonzero(rows < self.n_features), np.flatnonzero(columns < self.n_features)
+        n = self.n_features
+        i, j = (rows < n).nonzero()[0], (columns < n).nonzero()[0]
         S, T = rows[i], columns[j]
         block = self.gram.block(S, T)
-        here, there = np.nonzero(np.equal.outer(S, T))
-        block[here, there] += self._penalty[S[here]] * self.gram.diagonal[S[here]]
-        if len(i) == len(rows) and len(j) == len(columns):
+        ridge = self._own_ridge(T)
+        if ridge.any():
+            block += np.equal.outer(S, T) * ridge
+        if len(S) == len(rows) and len(T) == len(columns):
             return block
-        M = np.full((len(rows), len(columns)), 2 * self.half * self.unit**2)
+        target = self._target_moments()
+        M = np.empty((len(rows), len(columns)))
         M[i[:, None], j] = block
-        M[np.ix_(rows == self.n_features, j)] = self.unit * self.c[T]
-        M[np.ix_(i, columns == self.n_features)] = self.unit * self.c[S, None]
+        M[rows == n] = target[columns]
+        M[:, columns == n] = target[rows, None]
         return M
 
     def moment_products(self, rows: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         feature = rows < self.n_features
         S, B = rows[feature], A[:, feature]
         out = self.gram.combined(S, B, ahead)
-        out[:, S] += B * (self.moment_diagonal[S] - self.gram.diagonal[S])
-        if not feature.all():
+        ridge = self._own_ridge(S)
+        if ridge.any():
+            out[:, S] += B * ridge
+        if len(S) < len(rows):
             out += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)
         return out
+
+    def _target_moments(self) -> Vector:
+        return np.append(self.unit * self.c, 2 * self.half * self.unit**2)
+
+    def _own_ridge(self, S: Support) -> Vector:
+        """What the ridge adds to the moments of features with themselves."""
+        return self._penalty[S] * self.gram.diagonal[S]
 
     def best_subset(self, k: int) -> Iterate | None:
         if not isinstance(self.gram, DenseGram):
