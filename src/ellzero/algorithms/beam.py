@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Objective, Support, Vector, smallest, union
+from ellzero.core import Matrix, Objective, Support, Vector, union
 from ellzero.linalg import DEPENDENT
 
 CHILDREN = 50
@@ -17,7 +17,7 @@ AHEAD = 24
 """Moments may cost a pass over the data: so many good features are named that may be next."""
 
 
-def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp], Vector, Support]]:
+def beam(f: Objective, top: int, width: int) -> Iterator[tuple[Support, Vector, Support]]:
     """Supports (one per row) of sizes 1 … top and their values, best first, size by size.
 
     Of the tableau of a support S the beam holds only the last column r and the diagonal d. A
@@ -31,22 +31,26 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
     values = diagonal[n:] / 2
     supports, inverses = np.empty((1, 0), dtype=np.intp), np.empty((1, 0, 0))
     for k in range(top):
-        gains = r * r / np.where(d > DEPENDENT, 2 * d, np.inf)
+        gains = r * r
+        gains /= np.where(d > DEPENDENT, 2 * d, np.inf)
         gains[gains <= f.resolution] = 0.0
-        ahead = smallest(-gains[0], AHEAD)
-        parents, p = best_children(supports, values, gains, keys, width)
+        foremost = largest(gains, max(CHILDREN, AHEAD))
+        ahead = foremost[0, :AHEAD]
+        parents, p = best_children(supports, values, gains, foremost[:, :CHILDREN], keys, width)
         if not len(p):
             return
         S, inverse = supports[parents], inverses[parents]
         a = np.einsum("bij,bj->bi", inverse, entries(f, S, p))
-        weights = np.column_stack([-a, np.ones(len(p))])
-        q = combined(f, np.column_stack([S, p]), weights, ahead)
+        supports = np.concatenate([S, p[:, None]], axis=1)
+        q = combined(f, supports, np.concatenate([-a, np.ones((len(p), 1))], axis=1), ahead)
         left, reached = d[parents, p], r[parents, p]
-        r = r[parents] - q * (reached / left)[:, None]
-        d = d[parents] - q * q / left[:, None]
+        r, d = r[parents], d[parents]
+        r -= q * (reached / left)[:, None]
+        q *= q
+        q /= left[:, None]
+        d -= q
         d[np.arange(len(p)), p] = 0.0
         values = values[parents] - reached**2 / (2 * left)
-        supports = np.column_stack([S, p])
         inverses = np.empty((len(p), k + 1, k + 1))
         border = a / left[:, None]
         inverses[:, :k, :k] = inverse + a[:, :, None] * border[:, None, :]
@@ -55,13 +59,13 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[NDArray[np.intp],
         yield supports, values, ahead
 
 
-def entries(f: Objective, S: NDArray[np.intp], p: Support) -> Matrix:
+def entries(f: Objective, S: Support, p: Support) -> Matrix:
     """M[j, p_b] for the features j of row b of S."""
     rows, places = union(S, f.n_features)
     return f.moment_block(rows, p)[places, np.arange(len(p))[:, None]]
 
 
-def combined(f: Objective, S: NDArray[np.intp], A: Matrix, ahead: Support) -> Matrix:
+def combined(f: Objective, S: Support, A: Matrix, ahead: Support) -> Matrix:
     """Σ_j A_bj M_j over the features j of row b of S."""
     rows, places = union(S, f.n_features)
     weights = np.zeros((len(A), len(rows)))
@@ -69,12 +73,22 @@ def combined(f: Objective, S: NDArray[np.intp], A: Matrix, ahead: Support) -> Ma
     return f.moment_products(rows, weights, ahead)
 
 
+def largest(scores: Matrix, count: int) -> Support:
+    """Of each row, where its largest numbers are, in order."""
+    rows, least = np.arange(len(scores))[:, None], max(scores.shape[1] - count, 0)
+    some = np.argpartition(scores, least, axis=1)[:, least:]
+    return some[rows, np.argsort(-scores[rows, some], axis=1)]
+
+
 def best_children(
-    supports: NDArray[np.intp], values: Vector, gains: Matrix, keys: NDArray[np.uint64], width: int
+    supports: Support,
+    values: Vector,
+    gains: Matrix,
+    entering: Support,
+    keys: NDArray[np.uint64],
+    width: int,
 ) -> tuple[Support, Support]:
     """Which supports go on with which feature, best first; every new support only once."""
-    few = min(CHILDREN, width, gains.shape[1])
-    entering = np.argpartition(-gains, few - 1, axis=1)[:, :few]
     gained = gains[np.arange(len(gains))[:, None], entering]
     after = np.where(gained > 0, values[:, None] - gained, np.inf)
     names = keys[supports].sum(axis=1)[:, None] + keys[entering]  # the same for the same support
@@ -82,4 +96,4 @@ def best_children(
     order = order[np.isfinite(after.ravel()[order])]
     _, first = np.unique(names.ravel()[order], return_index=True)
     order = order[np.sort(first)[:width]]
-    return order // few, entering.ravel()[order]
+    return order // entering.shape[1], entering.ravel()[order]

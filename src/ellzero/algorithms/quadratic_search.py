@@ -238,14 +238,16 @@ class QuadraticSearch:
         self.explored += len(batch)
         inside = self._inside(x.support for x in batch)
         single, pair = single_changes(T), pair_changes(T)
-        entered, exchanged = (best_pairs(pair, inside, kind) for kind in (0, 1))
+        members = inside[:, :, None] + inside[:, None, :]
+        entered, exchanged = (best_pairs(pair, members == count, inside) for count in (0, 1))
+        singles = [np.where(inside == kind, single, np.inf) for kind in (0, 1)]
+        firsts = [changes.argsort(axis=1).tolist() for changes in singles]
         for a, x in enumerate(batch):
             x.value = float(T[a, -1, -1] / 2)
             few = self.levels.breadth if len(x.support) < self.diverse else 2
-            for grown, kind in ((1, 0), (-1, 1)):
-                changes = np.where(inside[a] == kind, single[a], np.inf)
-                for p in smallest(changes, few).tolist():
-                    self._offer(x, T[a], inside[a], (p,), grown, float(changes[p]))
+            for grown, changes, first in zip((1, -1), singles, firsts, strict=True):
+                for p in first[a][:few]:
+                    self._offer(x, T[a], inside[a], (p,), grown, float(changes[a, p]))
             for grown, move in ((0, exchanged[a]), (2, entered[a])):
                 self._offer(x, T[a], inside[a], move, grown, float(pair[(a, *move)]))
 
@@ -357,7 +359,7 @@ class QuadraticSearch:
         while True:
             self.explored += 1
             pair = pair_changes(T[None])
-            [(j, i)] = best_pairs(pair, inside, 1)
+            [(j, i)] = best_pairs(pair, inside[:, :, None] != inside[:, None, :], inside)
             if not pair[0, j, i] < -self.levels.resolution:
                 return np.flatnonzero(inside[0]), T
             for p in (j, i):
@@ -365,10 +367,11 @@ class QuadraticSearch:
                 inside[0, p] ^= 1
 
 
-def best_pairs(changes: Matrix, inside: NDArray[np.int8], kind: int) -> list[tuple[int, int]]:
-    """Of each support the best pair with `kind` features inside; the one inside comes first."""
+def best_pairs(
+    changes: Matrix, of_kind: NDArray[np.bool_], inside: NDArray[np.int8]
+) -> list[tuple[int, int]]:
+    """Of each support the best pair of a kind; if one of the two is inside, it comes first."""
     n = changes.shape[-1]
-    of_kind = inside[:, :, None] + inside[:, None, :] == kind
     flat = np.where(of_kind, changes, np.inf).reshape(len(changes), -1).argmin(axis=1)
-    pairs = (divmod(int(c), n) for c in flat)
+    pairs = (divmod(c, n) for c in flat.tolist())
     return [(i, j) if row[i] else (j, i) for (i, j), row in zip(pairs, inside, strict=True)]

@@ -29,14 +29,14 @@ def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Suppo
     c = c[features]
     best, found = -np.inf, features[:2]
     for begin in range(0, len(features), PAIRS_AT_ONCE):
+        rest = slice(begin, None)  # pairs with those before have been looked at
         a = np.arange(begin, min(begin + PAIRS_AT_ONCE, len(features)))
-        between = C[features[a]][:, features]
-        gain = _pair_gain(c[a][:, None], c, d[a][:, None], d, between)
-        gain[a - begin, a] = -np.inf
-        top = int(np.argmax(gain))
-        if gain.flat[top] > best:
-            best = gain.flat[top]
-            found = features[[a[top // len(features)], top % len(features)]]
+        between = C[features[a, None], features[rest]]
+        gain = _pair_gain(c[a, None], c[rest], d[a, None], d[rest], between)
+        gain[a - begin, a - begin] = -np.inf
+        i, j = np.unravel_index(np.argmax(gain), gain.shape)
+        if gain[i, j] > best:
+            best, found = gain[i, j], features[[begin + i, begin + j]]
     return found
 
 
