@@ -275,7 +275,7 @@ BAD_ARGUMENTS = [
     (lz.arht_core, {"opt": np.nan}, "opt: "),
     (lz.arht_core, {"opt": "low"}, "opt: "),
     (lz.arht_robust, {"opt": np.nan}, "opt: "),
-    (lz.solve, {"effort": -1.0}, "effort: "),
+    (lz.solve, {"effort": -1.0}, "effort: expected a finite number of at least 0, got -1.0"),
     (lz.solve, {"effort": np.nan}, "effort: "),
     *((m, {"max_iter": bad}, "max_iter: ") for m in (lz.omp, lz.iht) for bad in (-1, 1.5, "two")),
     *((m, {"callback": 3}, "callback: ") for m in (lz.omp, lz.arht, lz.solve)),

@@ -16,12 +16,13 @@ def check_objective(f: Any) -> None:
         )
 
 
-def check_number(name: str, value: Any, above: float = -np.inf) -> None:
-    """A finite number greater than `above`, or an error that names the argument."""
+def check_number(name: str, value: Any, above: float = -np.inf, least: float = -np.inf) -> None:
+    """A finite number above one and no less than another, or an error that names the argument."""
     numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not numeric or not np.isfinite(value) or not value > above:
-        wanted = "a finite number" if above == -np.inf else f"a finite number above {above:g}"
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}.")
+    if not numeric or not np.isfinite(value) or not value > above or value < least:
+        limits = {" above": above, " of at least": least}
+        given = "".join(f"{word} {x:g}" for word, x in limits.items() if x > -np.inf)
+        raise ValueError(f"{name}: expected a finite number{given}, got {value!r}.")
 
 
 def check_count(name: str, value: Any, least: int) -> None:

@@ -70,7 +70,8 @@ class Iterate:
         return dense(self.support, self.coef, self.n_features)
 
     def noted(self, note: str) -> Iterate:
-        return replace(self, note=note)
+        x = self  # `replace` would take four times as long, and runs note thousands of iterates
+        return Iterate(x.support, x.coef, x.value, x.n_features, note, x.minimizer, x.nuisance)
 
     @property
     def smallest(self) -> int:

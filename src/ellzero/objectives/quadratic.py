@@ -100,7 +100,8 @@ class Quadratic(Objective):
         sizes *= self.scale
         np.abs(sizes, out=sizes)
         sizes[rows, S] = -np.inf
-        sizes[:, list(self.forced)] = -np.inf
+        if self.forced:
+            sizes[:, self.forced] = -np.inf
         return sizes.argmax(axis=1).tolist()
 
     def minimize_each(
