@@ -67,17 +67,20 @@ def test_combinations_and_blocks_are_those_of_the_rows(rng, options, weighted):
 @pytest.mark.parametrize("options", [{}, OPTIONS], ids=["plain", "intercept and forced"])
 def test_a_block_makes_no_rows_and_takes_what_those_made_tell(rng, options, is_sparse, monkeypatch):
     X, y = data(rng)
-    f = LeastSquares(X if is_sparse else X.toarray(), y, **options)
+    X = X.toarray()
+    X[:, 30] = 1e6 * (X[:, 2] + 5e-7 * X[:, 3])  # only rounding is left of it where 2 is forced
+    ridge = np.where(np.arange(N) == 2, 10.0 * is_sparse, 0.0)
+    f = LeastSquares(sparse.csc_matrix(X) if is_sparse else X, y, ridge=ridge, **options)
     monkeypatch.setattr("ellzero.objectives.least_squares.LARGEST_GRAM", 1000)
-    C = LeastSquares(X.toarray(), y, **options).gram.matrix
+    C = LeastSquares(X, y, ridge=ridge, **options).gram.matrix
     f.gram.rows(np.array([4, 9]))
     f.gram._store[:2, 11] = np.nan  # so it shows where an entry comes from
-    S, T = np.array([1, 4, 7, 11, 2]), np.array([9, 11, 4, 30, 7, 1])
+    S, T = np.array([1, 4, 7, 11, 2, 30]), np.array([9, 11, 4, 30, 7, 1, 2])
     expected = C[S[:, None], T]
     expected[S == 4, T == 11] = expected[S == 11, T == 4] = expected[S == 11, T == 9] = np.nan
     assert_allclose(f.gram.block(S, T), expected, atol=1e-10)
     f.gram._store[:2, 11] = C[[4, 9], 11]
-    supports = np.array([[1, 4, 7], [4, 9, 30], [4, 9, 11]])
+    supports = np.array([[1, 4, 7], [4, 9, 30], [4, 9, 11], [1, 2, 30]])
     for R, block in zip(supports, f.gram.blocks(supports), strict=True):
         assert_allclose(block, C[R[:, None], R], atol=1e-10)
     assert f.gram._n_kept == 2
@@ -182,6 +185,16 @@ def test_rare_words_do_not_hide_what_omp_finds(rng):
         x = f.minimize(found[s].support)
         if s < 10 and not s % 3:  # a sweep has looked at the neighbours of every third size
             assert found[s + 1].value <= f.insertion_values(x.support, x).min() + 0.5
+
+
+@pytest.mark.usefixtures("lazy_gram")
+def test_a_sparse_column_without_zeros_can_be_constant(rng):
+    X, y = data(rng)
+    X = X.toarray()
+    X[:, 5] = 3.7
+    for _ in range(20):
+        f = LeastSquares(sparse.csc_matrix(X), y, sample_weight=rng.random(M), fit_intercept=True)
+        assert f.gram.diagonal[5] == 0 < f.gram.diagonal[4]
 
 
 def test_a_pickled_gram_has_no_room_for_rows_to_come():

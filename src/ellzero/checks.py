@@ -16,13 +16,12 @@ def check_objective(f: Any) -> None:
         )
 
 
-def check_number(name: str, value: Any, above: float = -np.inf, least: float = -np.inf) -> None:
-    """A finite number above one and no less than another, or an error that names the argument."""
+def check_number(name: str, value: Any, above: float = -np.inf, *, or_equal: bool = False) -> None:
+    """A finite number greater than `above`, or an error that names the argument."""
     numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not numeric or not np.isfinite(value) or not value > above or value < least:
-        limits = {" above": above, " of at least": least}
-        given = "".join(f"{word} {x:g}" for word, x in limits.items() if x > -np.inf)
-        raise ValueError(f"{name}: expected a finite number{given}, got {value!r}.")
+    if not (numeric and np.isfinite(value) and (value > above or (or_equal and value == above))):
+        limit = "" if above == -np.inf else f" {'of at least' if or_equal else 'above'} {above:g}"
+        raise ValueError(f"{name}: expected a finite number{limit}, got {value!r}.")
 
 
 def check_count(name: str, value: Any, least: int) -> None:

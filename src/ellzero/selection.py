@@ -160,7 +160,7 @@ def _searched(
     max_iter: int | None = None,
     random_state: Any = 0,
 ) -> Path:
-    check_number("effort", effort, least=0)
+    check_number("effort", effort, above=0, or_equal=True)
     if max_iter is not None:
         check_count("max_iter", max_iter, 0)
     best: dict[int, Iterate] = {}

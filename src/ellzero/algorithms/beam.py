@@ -36,6 +36,7 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[Support, Vector, 
         gains[gains <= f.resolution] = 0.0
         foremost = largest(gains, max(CHILDREN, AHEAD))
         ahead = foremost[0, :AHEAD]
+        ahead = ahead[gains[0, ahead] > 0]
         parents, p = best_children(supports, values, gains, foremost[:, :CHILDREN], keys, width)
         if not len(p):
             return

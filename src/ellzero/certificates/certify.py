@@ -128,7 +128,7 @@ def certify(
     """
     check_objective(f)
     check_number("time_limit", time_limit, above=0)
-    check_number("gap", gap, least=0)
+    check_number("gap", gap, above=0, or_equal=True)
     if isinstance(solution, Path):
         if not len(solution):
             raise ValueError("solution: the path is empty.")

@@ -189,6 +189,7 @@ class Design:
             if (squares > TOLERATED_LOSS * norms[part]).any():
                 about = np.repeat(mean[part], np.diff(begins))
                 elsewhere = np.maximum(total - column_sums(w, begins), 0.0)
+                elsewhere[np.diff(begins) == self.shape[0]] = 0.0  # or rounding is taken for rows
                 norms[part] = column_sums(w * (entries - about) ** 2, begins)
                 norms[part] += elsewhere * mean[part] ** 2
         return norms

@@ -20,7 +20,7 @@ from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
 
 LARGEST_GRAM = 3000
-"""With more features than this, only the Gram rows of features that entered a support are kept."""
+"""With more features than this, only those Gram rows are made, and kept, that are asked for."""
 
 LONGEST_KEPT = 100_000
 """Of sparse data with more features no Gram row is kept."""
@@ -103,8 +103,9 @@ class DenseGram:
 class LazyGram:
     """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
 
-    Rows longer than `LONGEST_KEPT` would soon outgrow a sparse X: there only combinations of rows
-    and small blocks are computed, each time anew.
+    Small blocks need no rows: what those kept do not tell is computed from the columns, each time
+    anew. Rows longer than `LONGEST_KEPT` would soon outgrow a sparse X: none is kept there, and
+    combinations of rows are computed each time anew, too.
 
     M is the weighted projection that takes out the intercept (if `centre`) and the forced features,
     the latter under their ridge.
@@ -197,7 +198,6 @@ class LazyGram:
         return self._store[slots]
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
-        """No row is made for it: what no row tells comes from the columns of the features alone."""
         T = S if T is None else T
         with self._lock:
             here, there, store = self._slot[S], self._slot[T], self._store
@@ -207,7 +207,8 @@ class LazyGram:
         block = np.empty((len(S), len(T)))
         block[~new] = store[here[~new, None], T]
         block[np.ix_(new, ~other)] = store[there[~other, None], S[new]].T
-        block[np.ix_(new, other)] = self._inner_products(S[new], T[other])
+        if other.any():
+            block[np.ix_(new, other)] = self._inner_products(S[new], T[other])
         same = np.equal.outer(S, T)
         block[same] = np.broadcast_to(self.diagonal[T], block.shape)[same]
         return block
@@ -236,18 +237,22 @@ class LazyGram:
                 missing = np.unique(S[slots < 0])
                 more = ahead[(self._slot[ahead] < 0) & ~np.isin(ahead, missing)]
                 missing = np.append(missing, more[: max(A_PASS - len(missing), 0)])
-                new = self._inner_products(missing)
-                new[self.diagonal[missing] == 0] = 0.0
+                new = self._new_rows(missing)
                 new[np.arange(len(missing)), missing] = self.diagonal[missing]
                 self._append(missing, new)
                 slots = self._slot[S]
             return slots
 
+    def _new_rows(self, S: Support) -> Matrix:
+        return self._inner_products(S)
+
     def _inner_products(self, S: Support, T: Support | None = None) -> Matrix:
         """C[S, T], by default C[S, :], from the columns."""
         if not self._sparse:
             columns = self.design.columns(S) - self.mean[S]
-            return self.inner(columns / self._norm[S], T).T
+            new = self.inner(columns / self._norm[S], T).T
+            new[self.diagonal[S] == 0] = 0.0
+            return new
         every = slice(None) if T is None else T
         new = self.design.sparse_products(S, every, self.weight)
         new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[every])
