@@ -63,6 +63,4 @@ def pseudo_inverse(A: Matrix) -> Matrix:
 
 def independent(left: Matrix) -> Matrix:
     """inf instead of what is left of a dependent column, so that inserting it gains nothing."""
-    left = np.maximum(left, 0.0)
-    left[left <= DEPENDENT] = np.inf
-    return left
+    return np.where(left > DEPENDENT, left, np.inf)

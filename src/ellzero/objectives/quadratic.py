@@ -101,7 +101,7 @@ class Quadratic(Objective):
         np.abs(sizes, out=sizes)
         sizes[rows, S] = -np.inf
         if self.forced:
-            sizes[:, self.forced] = -np.inf
+            sizes[:, list(self.forced)] = -np.inf
         return sizes.argmax(axis=1).tolist()
 
     def minimize_each(
@@ -160,7 +160,8 @@ class Quadratic(Objective):
         values *= -0.5 * self.unit**2
         values += (self.half + left.value) * self.unit**2
         values[S] = np.inf
-        values[list(self.forced)] = np.inf
+        if self.forced:
+            values[list(self.forced)] = np.inf
         return values
 
     def _insertions(self) -> Insertions:
