@@ -169,7 +169,8 @@ class Design:
             for part, block in self.row_blocks(fewest=8, columns=columns):
                 if centre:
                     sums[columns] += weight[part] @ block
-                squares[columns] += weight[part] @ np.square(block)
+                with np.errstate(over="ignore"):  # it shows in what comes out
+                    squares[columns] += weight[part] @ np.square(block)
 
         self._in_parts(add, threads)
         mean = sums / total
