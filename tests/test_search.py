@@ -84,6 +84,15 @@ def test_a_beam_wide_enough_is_exhaustive(f):
         assert_allclose(values[0], best.value, rtol=1e-9)
 
 
+def test_a_beam_names_ahead_what_gains_most_and_nothing_that_gains_nothing(rng):
+    X = rng.normal(size=(30, 60))
+    X[:, 20:] = 0.0
+    f = lz.LeastSquares(X, X[:, :3].sum(axis=1) + rng.normal(size=30), forced=[0])
+    _, _, ahead = next(beam(f, 3, 2))
+    values = f.insertion_values(np.array([], dtype=int))
+    assert ahead.tolist() == [i for i in np.argsort(values) if 0 < i < 20]
+
+
 def test_a_beam_ends_where_nothing_is_left_to_gain():
     X = np.eye(5)
     y = np.array([1.0, 2.0, 0.0, 0.0, 0.0])
@@ -180,3 +189,28 @@ def test_sizes_above_one_at_the_floor_are_shaken_no_more():
     list(shakes(search, levels, {}, 5, 0))
     assert levels.top == 1
     assert search.explored == 1
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_no_feature_that_could_help_is_out_of_reach(rng, ridge):
+    X = rng.normal(size=(300, 200)).cumsum(axis=1) + rng.normal(size=(300, 200))
+    y = X[:, ::20] @ rng.normal(size=10) + 5 * rng.normal(size=300)
+    f = lz.LeastSquares(X, y, fit_intercept=True, ridge=ridge)
+    levels = Levels(0, 8, 1, f.resolution)
+    S = np.array([], dtype=int)
+    levels.offer(S, f.minimize(S).value)
+    for _ in range(8):  # greedily among a third of the features, so that others can help
+        S = np.append(S, 3 * np.argmin(f.insertion_values(S)[::3]))
+        levels.offer(np.sort(S), f.minimize(S).value)
+    search = QuadraticSearch(f, levels)
+    views = [view for x in levels.bests() for view in search._view(x)]
+    assert len(views) == 9
+    for view, within in search._within_reach(views):
+        S, value = view.held.support, view.held.value
+        beyond = np.setdiff1d(np.flatnonzero(f.outside(search.W)), within)
+        assert len(beyond)
+        if len(S) < levels.top:
+            larger = levels.kept[len(S) + 1][0].value
+            assert f.insertion_values(S)[beyond].min() >= larger - f.resolution
+        if len(S):
+            assert f.exchange_values(S)[:, beyond].min() >= value - f.resolution
