@@ -158,8 +158,10 @@ class LazyGram:
         self._n_kept, self._slot = 0, np.full(len(norms2), -1)
         self._store = np.empty((0, len(norms2)))
 
-    def _times(self, V: Matrix) -> Matrix:
-        """(X − mean)ᵀ V."""
+    def _times(self, V: Matrix, T: Any = slice(None)) -> Matrix:
+        """(X_T − mean)ᵀ V; one pass over X where T is not given."""
+        if not isinstance(T, slice):
+            return (self.design.columns(T) - self.mean[T]).T @ V
         with blas_threads(self._threads):
             product = self.design.transposed_times(V, self._threads)
         if self.mean.any():
@@ -167,17 +169,13 @@ class LazyGram:
                 column -= total * self.mean
         return product
 
-    def inner(self, V: Matrix, T: Support | None = None) -> Matrix:
+    def inner(self, V: Matrix, T: Any = slice(None)) -> Matrix:
         """X_TᵀMV on the unit scale of the columns T, by default all, for the centred columns V."""
         wV = V * self.weight[:, None]
         wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        if T is None:
-            out, norm, diagonal = self._times(wV), self._norm, self.diagonal
-        else:
-            out = (self.design.columns(T) - self.mean[T]).T @ wV
-            norm, diagonal = self._norm[T], self.diagonal[T]
-        out /= norm[:, None]
-        out[diagonal == 0] = 0.0
+        out = self._times(wV, T)
+        out /= self._norm[T, None]
+        out[self.diagonal[T] == 0] = 0.0
         return out
 
     def factor(self) -> Matrix | None:
@@ -246,17 +244,15 @@ class LazyGram:
     def _new_rows(self, S: Support) -> Matrix:
         return self._inner_products(S)
 
-    def _inner_products(self, S: Support, T: Support | None = None) -> Matrix:
+    def _inner_products(self, S: Support, T: Any = slice(None)) -> Matrix:
         """C[S, T], by default C[S, :], from the columns."""
-        if not self._sparse:
-            columns = self.design.columns(S) - self.mean[S]
-            new = self.inner(columns / self._norm[S], T).T
-            new[self.diagonal[S] == 0] = 0.0
-            return new
-        every = slice(None) if T is None else T
-        new = self.design.sparse_products(S, every, self.weight)
-        new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[every])
-        return self._projected(new, S, every)
+        if self._sparse:
+            new = self.design.sparse_products(S, T, self.weight)
+            new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[T])
+            return self._projected(new, S, T)
+        new = self.inner((self.design.columns(S) - self.mean[S]) / self._norm[S], T).T
+        new[self.diagonal[S] == 0] = 0.0
+        return new
 
     def _projected(self, new: Matrix, S: Support, T: Any = slice(None)) -> Matrix:
         """Of products of centred columns, what the forced features leave, on the unit scale."""
