@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ellzero as lz
-from ellzero.algorithms.beam import beam
+from ellzero.algorithms.beam import STRIDE, beam
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
 from ellzero.algorithms.search import shakes
@@ -82,6 +82,29 @@ def test_a_beam_wide_enough_is_exhaustive(f):
         assert_allclose(values, np.sort(values))
         best = f.best_subset(supports.shape[1])
         assert_allclose(values[0], best.value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_active", [N, 6])
+def test_a_beam_with_few_active_features_knows_what_its_supports_are_worth(f, n_active):
+    for supports, values, _ in beam(f, N, 3, n_active):
+        assert_allclose(values, [f.minimize(S).value for S in supports], rtol=1e-9)
+    assert supports.shape[1] == len(f.choosable)
+
+
+def test_a_beam_whose_features_are_all_active_finds_what_it_finds_without_asking_for_that(f):
+    for few, all_ in zip(beam(f, N, 3, N), beam(f, N, 3), strict=True):
+        assert few[0].tolist() == all_[0].tolist()
+
+
+def test_a_beam_looks_at_all_features_after_some_steps():
+    rng = np.random.default_rng(5)
+    Q, _ = np.linalg.qr(rng.normal(size=(40, 20)))
+    X = Q.copy()
+    X[:, 19] -= 0.99 * Q[:, 0]  # of use when 0 is there, of little use, hence not active, before
+    y = Q[:, :12] @ np.linspace(3, 1, 12) + 2.9 * Q[:, 19]
+    supports = [S[0].tolist() for S, _, _ in beam(lz.LeastSquares(X, y), 8, 1, 4)]
+    assert 19 not in supports[STRIDE - 1]
+    assert 19 in supports[STRIDE]
 
 
 def test_a_beam_names_ahead_what_gains_most_and_nothing_that_gains_nothing(rng):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Objective, Support, Vector, union
+from ellzero.core import NONE, Matrix, Objective, Support, Vector, at_once, smallest, union
 from ellzero.linalg import DEPENDENT
 
 CHILDREN = 50
@@ -16,9 +17,34 @@ CHILDREN = 50
 AHEAD = 24
 """Moments may cost a pass over the data: so many good features are named that may be next."""
 
+STRIDE = 3
+"""Features that are not active are looked at after so many steps: one pass makes the rows."""
 
-def beam(f: Objective, top: int, width: int) -> Iterator[tuple[Support, Vector, Support]]:
+
+class Step(NamedTuple):
+    """Features that entered, one for each support: how they change r and d of all others."""
+
+    weights: Matrix  # of the rows M_S in q, the row of the feature in the tableau
+    reached: Vector  # r of the feature itself
+    left: Vector  # d of the feature itself
+
+    def of(self, chosen: Support) -> Step:
+        return Step(*(part[chosen] for part in self))
+
+    def update(self, r: Matrix, d: Matrix, q: Matrix) -> None:
+        r -= q * (self.reached / self.left)[:, None]
+        q *= q
+        q /= self.left[:, None]
+        d -= q
+
+
+def beam(
+    f: Objective, top: int, width: int, n_active: int | None = None
+) -> Iterator[tuple[Support, Vector, Support]]:
     """Supports (one per row) of sizes 1 … top and their values, best first, size by size.
+
+    Where rows of the moments cost a pass over the data, let only so many features be active: those
+    that gained most when all were last looked at.
 
     Of the tableau of a support S the beam holds only the last column r and the diagonal d. A
     feature p that enters changes them by its row of the tableau, q = M_p − aᵀM_S, a = C_SS⁻¹C_Sp.
@@ -30,26 +56,32 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[Support, Vector, 
     r, d = f.moment_rows(np.array([n]))[:, :n], diagonal[None, :n]
     values = diagonal[n:] / 2
     supports, inverses = np.empty((1, 0), dtype=np.intp), np.empty((1, 0, 0))
+    active, ahead = np.arange(n), NONE
+    everywhere = None if n_active is None else Everywhere(f, r, d, n_active)
     for k in range(top):
-        gains = r * r
-        gains /= np.where(d > DEPENDENT, 2 * d, np.inf)
-        gains[gains <= f.resolution] = 0.0
+        gains = gains_of(f, r, d)
+        if everywhere is not None and (k % STRIDE == 0 or not gains.any()):
+            active, r, d = everywhere.most_promising(supports, ahead)
+            gains = gains_of(f, r, d)
         foremost = largest(gains, max(CHILDREN, AHEAD))
         ahead = foremost[0, :AHEAD]
-        ahead = ahead[gains[0, ahead] > 0]
-        parents, p = best_children(supports, values, gains, foremost[:, :CHILDREN], keys, width)
+        ahead = active[ahead[gains[0, ahead] > 0]]
+        names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost[:, :CHILDREN]]]
+        parents, p = best_children(values, gains, foremost[:, :CHILDREN], names, width)
         if not len(p):
             return
-        S, inverse = supports[parents], inverses[parents]
-        a = np.einsum("bij,bj->bi", inverse, entries(f, S, p))
-        supports = np.concatenate([S, p[:, None]], axis=1)
-        q = combined(f, supports, np.concatenate([-a, np.ones((len(p), 1))], axis=1), ahead)
+        S, inverse, entered = supports[parents], inverses[parents], active[p]
+        a = np.einsum("bij,bj->bi", inverse, entries(f, S, entered))
+        supports = np.concatenate([S, entered[:, None]], axis=1)
+        weights = np.concatenate([-a, np.ones((len(p), 1))], axis=1)
         left, reached = d[parents, p], r[parents, p]
+        step = Step(weights, reached, left)
         r, d = r[parents], d[parents]
-        r -= q * (reached / left)[:, None]
-        q *= q
-        q /= left[:, None]
-        d -= q
+        if everywhere is None:
+            step.update(r, d, combined(f, supports, weights))
+        else:
+            step.update(r, d, combined(f, supports, weights, active))
+            everywhere.note(parents, step)
         d[np.arange(len(p)), p] = 0.0
         values = values[parents] - reached**2 / (2 * left)
         inverses = np.empty((len(p), k + 1, k + 1))
@@ -60,18 +92,63 @@ def beam(f: Objective, top: int, width: int) -> Iterator[tuple[Support, Vector, 
         yield supports, values, ahead
 
 
+class Everywhere:
+    """r and d of all features, which are some steps behind."""
+
+    def __init__(self, f: Objective, r: Matrix, d: Matrix, n_active: int):
+        self.f, self.r, self.d, self.n_active = f, r, d, n_active
+        self._origin = np.zeros(len(r), dtype=np.intp)  # of each support, its row of r and d
+        self._steps: list[Step] = []
+
+    def note(self, parents: Support, step: Step) -> None:
+        """A step to be taken later."""
+        self._origin = self._origin[parents]
+        self._steps = [*(earlier.of(parents) for earlier in self._steps), step]
+
+    def most_promising(self, supports: Support, ahead: Support) -> tuple[Support, Matrix, Matrix]:
+        """Take all steps; the features that gain most now, and r and d of these."""
+        self.r, self.d = self.r[self._origin], self.d[self._origin]
+        new = np.unique(supports[:, supports.shape[1] - len(self._steps) :])
+        ahead = np.append(new, ahead[~np.isin(ahead, new)])
+        k = supports.shape[1]
+        for some in at_once(len(self._steps), self.r.size):
+            steps = self._steps[some]
+            A = [np.pad(t.weights, ((0, 0), (0, k - t.weights.shape[1]))) for t in steps]
+            S = np.tile(supports, (len(steps), 1))
+            rows = combined(self.f, S, np.concatenate(A), ahead=ahead)
+            for step, q in zip(steps, np.split(rows, len(steps)), strict=True):
+                step.update(self.r, self.d, q)
+        self._origin, self._steps = np.arange(len(supports)), []
+        self.d[self._origin[:, None], supports] = 0.0
+        gains = gains_of(self.f, self.r, self.d).max(axis=0)
+        active = np.sort(smallest(-gains, self.n_active))
+        return active, self.r[:, active], self.d[:, active]
+
+
+def gains_of(f: Objective, r: Matrix, d: Matrix) -> Matrix:
+    """By how much each feature lowers the value of each support when it enters."""
+    gains = r * r
+    gains /= np.where(d > DEPENDENT, 2 * d, np.inf)
+    gains[gains <= f.resolution] = 0.0
+    return gains
+
+
 def entries(f: Objective, S: Support, p: Support) -> Matrix:
     """M[j, p_b] for the features j of row b of S."""
     rows, places = union(S, f.n_features)
     return f.moment_block(rows, p)[places, np.arange(len(p))[:, None]]
 
 
-def combined(f: Objective, S: Support, A: Matrix, ahead: Support) -> Matrix:
-    """Σ_j A_bj M_j over the features j of row b of S."""
+def combined(
+    f: Objective, S: Support, A: Matrix, columns: Support | None = None, ahead: Support = NONE
+) -> Matrix:
+    """Σ_j A_bj M_j over the features j of row b of S; of some columns only, or of all features."""
     rows, places = union(S, f.n_features)
     weights = np.zeros((len(A), len(rows)))
     weights[np.arange(len(A))[:, None], places] = A
-    return f.moment_products(rows, weights, ahead)
+    if columns is None:
+        return f.moment_products(rows, weights, ahead)
+    return weights @ f.moment_block(rows, columns)
 
 
 def largest(scores: Matrix, count: int) -> Support:
@@ -82,17 +159,14 @@ def largest(scores: Matrix, count: int) -> Support:
 
 
 def best_children(
-    supports: Support,
-    values: Vector,
-    gains: Matrix,
-    entering: Support,
-    keys: NDArray[np.uint64],
-    width: int,
+    values: Vector, gains: Matrix, entering: Support, names: NDArray[np.uint64], width: int
 ) -> tuple[Support, Support]:
-    """Which supports go on with which feature, best first; every new support only once."""
+    """Which supports go on with which feature, best first; every new support only once.
+
+    names : of the supports that would follow; the same for the same support
+    """
     gained = gains[np.arange(len(gains))[:, None], entering]
     after = np.where(gained > 0, values[:, None] - gained, np.inf)
-    names = keys[supports].sum(axis=1)[:, None] + keys[entering]  # the same for the same support
     order = np.argsort(after, axis=None, kind="stable")
     order = order[np.isfinite(after.ravel()[order])]
     _, first = np.unique(names.ravel()[order], return_index=True)

@@ -92,10 +92,10 @@ class QuadraticSearch:
         """Where features are in the working set."""
         return np.searchsorted(self.W, S)
 
-    def forward(self, width: int) -> None:
+    def forward(self, width: int, n_active: int | None = None) -> None:
         """Offer what a beam of this width finds."""
         near = [self.W]
-        for supports, values, ahead in beam(self.f, self.levels.top, width):
+        for supports, values, ahead in beam(self.f, self.levels.top, width, n_active):
             near.append(ahead[:AROUND])
             for S, value in zip(supports, values, strict=True):
                 if not value < self.levels.limit(len(S)):

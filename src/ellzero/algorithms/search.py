@@ -27,6 +27,15 @@ from ellzero.core import NONE, Iterate, Objective
 NARROW = 4
 """The width of the beam that comes first."""
 
+WIDER = 6
+"""... and of the one on data with many rows and features, where steps are cheap."""
+
+MANY = 3000
+"""Where there are more features, and many rows, rows of the moments are dear ..."""
+
+ACTIVE = 192
+"""... and of all features only so many are looked at in every step of the beam."""
+
 WORTHWHILE = 64
 """A second beam comes if it is at least this wide."""
 
@@ -79,7 +88,10 @@ def quadratic_phases(
     search = QuadraticSearch(f, levels)
     empty = f.minimize(NONE)
     levels.offer(empty.support, empty.value)
-    search.forward(NARROW)
+    if f.n_features > MANY and f.breadth < WORTHWHILE:
+        search.forward(WIDER, ACTIVE)
+    else:
+        search.forward(NARROW)
     if f.n_choosable <= SMALL:
         search.backward()
     yield from search.settle()
