@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from ellzero import LeastSquares, Statistics, exchange
+from ellzero.objectives import statistics
 
 M, N = 60, 5
 
@@ -144,3 +145,17 @@ def test_different_features_do_not_add_up(rng):
 def test_repr_says_what_it_holds(rng):
     X, y, _ = data(rng)
     assert repr(Statistics.from_arrays(X, y)) == "Statistics(60 rows, 5 features, weight 60)"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_number_of_threads_changes_no_digit(rng, monkeypatch, weighted):
+    X = rng.normal(size=(9_000, 12)) + 100.0
+    y, w = rng.normal(size=9_000), rng.uniform(size=9_000) if weighted else None
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(statistics, "current_blas_threads", lambda threads=threads: threads)
+        found.append(Statistics.from_arrays(X, y, w))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.xx, found[0].xx)
+        np.testing.assert_array_equal(other.xy, found[0].xy)
+    assert_same(found[0], exact(X, y, w), 1e-12)

@@ -110,14 +110,15 @@ class Design:
         return A
 
     def row_blocks(
-        self, fewest: int = 16, columns: slice = slice(None)
+        self, fewest: int = 16, columns: slice = slice(None), within: slice = slice(None)
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
         m, n = self.shape
+        first, last, _ = within.indices(m)
         rows = max(BLOCK_BYTES // (8 * n), fewest)
         X = self.by_rows if self.is_sparse else self.X
-        for begin in range(0, m, rows):
-            part = slice(begin, min(begin + rows, m))
+        for begin in range(first, last, rows):
+            part = slice(begin, min(begin + rows, last))
             block = X[part].toarray() if self.is_sparse else X[part]
             yield part, block[:, columns].astype(np.float64, copy=False)
 
@@ -139,7 +140,8 @@ class Design:
         return out
 
     def _in_parts(self, work: Callable[[slice], None], threads: int) -> None:
-        in_parts(work, self.shape[1], threads if self.X.size >= SHARED_FROM else 1)
+        threads = threads if self.X.size >= SHARED_FROM else 1
+        in_parts(work, self.shape[1], threads, threads)
 
     @cached_property
     def by_rows(self) -> Any:

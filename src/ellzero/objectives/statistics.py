@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Vector
+from ellzero.core import Matrix, Vector
 from ellzero.objectives.design import (
     TOLERATED_LOSS,
     Design,
@@ -18,9 +19,16 @@ from ellzero.objectives.design import (
     check_weight,
 )
 from ellzero.objectives.shards import read_fields, write_fields
+from ellzero.threads import current_blas_threads, in_parts
 
 FEWEST_ROWS = 4096
 """Products of blocks of fewer rows do not reach the speed of one product of all rows."""
+
+SHARED_UP_TO = 1000
+"""Up to so many features, threads with rows of their own are faster than as many of BLAS."""
+
+FEWEST_SHARED, MOST_PARTS = 2048, 8
+"""Rows in a part, and parts: the sums shall not depend on the number of threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +306,25 @@ def _cancelled(stats: Statistics, raw_diagonal: Any, raw_yy: float) -> bool:
 def _moments(design: Design, y: Any, w: Any, about: Shift, again: bool = True) -> Statistics:
     """One pass over row blocks; again about the means found if cancellation shows."""
     m, n = design.shape
-    about_x, about_y = about
+    n_parts = min(max(m // FEWEST_SHARED, 1), MOST_PARTS) if n <= SHARED_UP_TO else 1
+    add = partial(_products, design, y, w, about)
+    parts = in_parts(add, m, n_parts, min(n_parts, current_blas_threads()))
+    xx, sums, products = (sum(same[1:], same[0]) for same in zip(*parts, strict=True))
+    weight = float(products[0, 0])
+    raw = (sums[0], products[0, 1], xx, sums[1], products[1, 1])
+    stats = _centred(m, weight, raw)
+    if again and np.isfinite(xx).all() and _cancelled(stats, np.diag(xx), products[1, 1]):
+        return _moments_again(design, y, w, about, stats)
+    return stats
+
+
+def _products(
+    design: Design, y: Any, w: Any, about: Shift, within: slice
+) -> tuple[Matrix, Matrix, Matrix]:
+    """XᵀX, [1 y]ᵀX and [1 y]ᵀ[1 y] of some rows."""
+    n, (about_x, about_y) = design.shape[1], about
     xx, sums, products = np.zeros((n, n)), np.zeros((2, n)), np.zeros((2, 2))
-    for part, block in design.row_blocks(fewest=max(n, FEWEST_ROWS)):
+    for part, block in design.row_blocks(fewest=max(n, FEWEST_ROWS), within=within):
         beside = np.vstack([np.ones(len(block)), y[part] - about_y])
         if about_x.any():
             block = block - about_x
@@ -310,12 +334,7 @@ def _moments(design: Design, y: Any, w: Any, about: Shift, again: bool = True) -
         xx += block.T @ block
         sums += beside @ block
         products += beside @ beside.T
-    weight = float(products[0, 0])
-    raw = (sums[0], products[0, 1], xx, sums[1], products[1, 1])
-    stats = _centred(m, weight, raw)
-    if again and np.isfinite(xx).all() and _cancelled(stats, np.diag(xx), products[1, 1]):
-        return _moments_again(design, y, w, about, stats)
-    return stats
+    return xx, sums, products
 
 
 def _moments_again(design: Design, y: Any, w: Any, about: Shift, first: Statistics) -> Statistics:
