@@ -28,6 +28,9 @@ LONGEST_KEPT = 100_000
 A_PASS = 16
 """A pass over dense data makes so many rows in hardly more time than eight."""
 
+SMALL_PRODUCT, NARROW = 990_000, 16
+"""Factors of products of fewer multiplications and rows are not worth being packed."""
+
 GATHERED = 64
 """It takes time to gather so many columns."""
 
@@ -42,12 +45,15 @@ def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
 
 
 def product(A: Matrix, rows: Matrix) -> Matrix:
-    """A · rows; two or three combinations are faster made one by one."""
-    if len(A) not in (2, 3):
+    """A · rows; what is narrow goes in parts that BLAS multiplies as they are, without packing."""
+    n = rows.shape[1]
+    width = SMALL_PRODUCT // max(A.size, 1)
+    if not 1 < len(A) <= NARROW or not NARROW <= width < n:
         return A @ rows
-    out = np.empty((len(A), rows.shape[1]))
-    for a, combination in zip(A, out, strict=True):
-        np.matmul(a, rows, out=combination)
+    out = np.empty((len(A), n))
+    for begin in range(0, n, width):
+        part = slice(begin, begin + width)
+        np.matmul(A, rows[:, part], out=out[:, part])
     return out
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ellzero.core import Matrix, Support, Vector, at_once
-from ellzero.linalg import inverse_root, pseudo_inverse_root
+from ellzero.linalg import DEPENDENT, inverse_root, pseudo_inverse_root
 from ellzero.objectives.gram import Gram, product
 
 WORN = 4096.0
 """What may have lost more units in the last place is made anew."""
 
-WORTH = 16_000
+WORTH = 8_000
 """An update has to spare so many numbers."""
 
 LONG = 5_000
@@ -60,68 +61,70 @@ class Insertions:
     """What supports leave of ½ xᵀAx − cᵀx with A = C + diag(penalty), one after the other.
 
     With L the Cholesky factor of A_SS, R = L⁻¹C_S,: and t = L⁻¹c_S, a support S takes Rᵀt off c and
-    the squares of R off the diagonal. Every feature has a row of R, which depends on the features
-    before it: if what two supports share comes first, they differ by the rows of what leaves and
-    enters.
+    the squares of R off the diagonal. A feature that comes last has the row h / √h_j of L⁻¹, h
+    being its row of A_SS⁻¹: if it is swapped for another, no other row changes.
     """
 
     def __init__(self, gram: Gram, penalty: Vector, c: Vector):
         self.gram, self.penalty, self.c = gram, penalty, c
         self._rows = HeldRows(gram) if gram.keeps and len(c) >= LONG else gram
         self._nothing = self._left = Left(0.0, c, gram.diagonal + penalty)
-        self._features: list[int] = []  # that leave this
+        self._S: list[int] = []  # leaves this; in the order of the inverse
+        self._inverse: Matrix | None = None  # of A_SS, if it is regular and worth it
         self._lost = 0.0  # units in the last place, by updates
 
     def __call__(self, S: Support) -> Left:
-        features = S.tolist()
-        self._left = self._updated(features) or self._made(S)
-        self._features = features
+        self._left = self._swapped(S.tolist()) or self._made(S)
         return self._left
 
     def _made(self, S: Support) -> Left:
-        A = self._block(S)
+        A = self.gram.block(S)
+        A.flat[:: len(S) + 1] += self.penalty[S]
         B = inverse_root(A)
+        self._S, self._lost = S.tolist(), 0.0
+        self._inverse = None if B is None or S.size * len(self.c) < WORTH else B.T @ B
         if B is None:
             B = pseudo_inverse_root(A)
-        self._lost = 0.0
         return self._moved(self._nothing, S, B, np.ones(len(B)))
 
-    def _updated(self, features: list[int]) -> Left | None:
-        """None where that is no less work or loses digits."""
-        if len(features) * len(self.c) < WORTH:
+    def _swapped(self, features: list[int]) -> Left | None:
+        """From the last support, if one feature is another now.
+
+        None where that is no less work or loses digits, too.
+        """
+        H, old = self._inverse, self._S
+        if H is None or len(features) != len(old):
             return None
-        before, now = set(self._features), set(features)
-        shared, gone, new = list(before & now), list(before - now), list(now - before)
-        k, g = len(shared), len(gone)
-        if (k - g) * len(self.c) < WORTH:
+        gone, new = set(old).difference(features), set(features).difference(old)
+        if len(new) != 1:
             return None
-        T = np.array(gone + shared + new)
-        A = self._block(T)
-        B, D = inverse_root(A[g:, g:]), inverse_root(A[: g + k, : g + k][::-1, ::-1])
-        if B is None or D is None:
+        p, i = old.index(gone.pop()), new.pop()
+        T = np.array([*old, i])
+        h, a = H[p], self.gram.block(T[-1:], T[:-1])[0]
+        K = H - h[:, None] * (h / h[p])  # of the others, and zero for the one that leaves
+        K[p] = K[:, p] = 0.0
+        w = K @ a
+        norm = self.gram.diagonal[i] + self.penalty[i]
+        left = norm - a @ w
+        self._lost += H.trace() + 1 / max(left, DEPENDENT)  # large where others leave little of one
+        if left <= DEPENDENT * norm or self._lost > WORN:
             return None
-        self._lost += float(np.vdot(D, D))  # tr A⁻¹: large where the others leave little of one
-        if self._lost > WORN:
-            return None
-        rows = np.zeros((g + len(new), len(T)))
-        rows[:g, : g + k] = D[k:, ::-1]
-        rows[g:, g:] = B[k:]
-        sign = np.ones(len(rows))
-        sign[:g] = -1.0
-        return self._moved(self._left, T, rows, sign)
+        rows = np.zeros((2, len(T)))
+        rows[0, :-1] = h / sqrt(h[p])
+        rows[1, :-1], rows[1, -1] = w / -sqrt(left), 1 / sqrt(left)
+        w[p] = -1.0
+        self._inverse = K + w[:, None] * (w / left)
+        self._S = [*old[:p], i, *old[p + 1 :]]
+        return self._moved(self._left, T, rows, np.array([-1.0, 1.0]))
 
     def _moved(self, left: Left, S: Support, B: Matrix, sign: Vector) -> Left:
         """With the rows of BC_S,: taken off, or put back where the sign is −1."""
         value, r, d = left
         t = B @ self.c[S]
-        value -= 0.5 * float(sign @ (t * t))
+        signed = sign * t
+        value -= 0.5 * float(signed @ t)
         for part in at_once(len(B), len(d)):
             rows = self._rows.combined(S, B[part])
-            r = r - (sign[part] * t[part]) @ rows
+            r = r - signed[part] @ rows
             d = d - sign[part] @ np.square(rows, out=rows)
         return Left(value, r, d)
-
-    def _block(self, S: Support) -> Matrix:
-        A = self.gram.block(S)
-        A.flat[:: len(S) + 1] += self.penalty[S]
-        return A
