@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 import ellzero as lz
 from ellzero.algorithms.beam import STRIDE, beam
 from ellzero.algorithms.levels import Levels
+from ellzero.algorithms.outside import Outside
 from ellzero.algorithms.quadratic_search import QuadraticSearch
 from ellzero.algorithms.search import shakes
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
@@ -226,9 +227,10 @@ def test_no_feature_that_could_help_is_out_of_reach(rng, ridge):
         S = np.append(S, 3 * np.argmin(f.insertion_values(S)[::3]))
         levels.offer(np.sort(S), f.minimize(S).value)
     search = QuadraticSearch(f, levels)
-    views = [view for x in levels.bests() for view in search._view(x)]
+    outside = Outside(f, levels, search.W, search.moments)
+    views = [view for x in levels.bests() for view in outside.views(x)]
     assert len(views) == 9
-    for view, within in search._within_reach(views):
+    for view, within in outside.within_reach(views):
         S, value = view.held.support, view.held.value
         beyond = np.setdiff1d(np.flatnonzero(f.outside(search.W)), within)
         assert len(beyond)

@@ -27,14 +27,11 @@ from ellzero.core import NONE, Iterate, Objective
 NARROW = 4
 """The width of the beam that comes first."""
 
-WIDER = 6
-"""... and of the one on data with many rows and features, where steps are cheap."""
-
 MANY = 3000
-"""Where there are more features, and many rows, rows of the moments are dear ..."""
+"""Where there are more features than this, and the data are large, ..."""
 
-ACTIVE = 192
-"""... and of all features only so many are looked at in every step of the beam."""
+ACTIVE, WIDER = 192, 6
+"""... that beam looks at so few of them in every step, which lets it be wider."""
 
 WORTHWHILE = 64
 """A second beam comes if it is at least this wide."""

@@ -1,0 +1,124 @@
+"""What features outside the working set of a search could do for supports that are kept.
+
+Bounds exclude most of the features, for all supports together; the others are scored exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ellzero.algorithms.levels import Held, Levels
+from ellzero.core import Matrix, Objective, Support, Vector, at_once, smallest
+from ellzero.linalg import DEPENDENT, inverse_of
+
+
+class View(NamedTuple):
+    """A support as seen from all features."""
+
+    held: Held
+    S: Support  # in the working set
+    inverse: Matrix  # of the moments of S
+    coef: Vector
+
+
+class Outside:
+    """The features outside the working set W, whose moments are given."""
+
+    def __init__(self, f: Objective, levels: Levels, W: Support, moments: Matrix):
+        self.f, self.levels, self.W, self.moments = f, levels, W, moments
+        diagonal = f.moment_diagonal
+        assert diagonal is not None
+        self._diagonal = diagonal[:-1]
+
+    def offer(self, kept: list[Held]) -> None:
+        """Offer what these features could do for some supports."""
+        views = [view for x in kept for view in self.views(x)]
+        if not views:
+            return
+        for view, columns in self.within_reach(views):
+            for part in at_once(len(columns), len(view.S) + 1):
+                self._offer_columns(view, columns[part])
+
+    def views(self, x: Held) -> list[View]:
+        """A view, if the features of the support are independent."""
+        S = np.searchsorted(self.W, x.support)
+        inverse = inverse_of(self.moments[np.ix_(S, S)])
+        return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
+
+    def within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
+        """For every view the features outside the working set that no bound excludes.
+
+        What a support leaves of a column is at least λ, what all supports together leave of it. So
+        with the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
+        feature whose loss costs u²/2 if |r| ≤ u (√d − √(d − λ)): the case in which all of the
+        column that lies in the span of the supports is due to that feature.
+        """
+        d = self._diagonal
+        left = d.copy()
+        for spanned in self._products(self._basis(views)):
+            left -= np.einsum("ij,ij->j", spanned, spanned)
+        np.clip(left, 0.0, d, out=left)
+        hurdle = np.sqrt(d) - np.sqrt(d - left)
+        outside = self.f.outside(self.W) & (d > 0)
+        A = np.zeros((len(views), len(self.moments)))
+        A[:, -1] = 1.0
+        for a, view in zip(A, views, strict=True):
+            a[view.S] = -view.coef
+        residuals = chain.from_iterable(self._products(A))
+        for view, r in zip(views, residuals, strict=True):
+            held, S, inverse, coef = view
+            reached = np.zeros(len(d), dtype=bool)
+            if len(S):
+                reached |= np.abs(r) > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
+            if len(S) < self.levels.top:
+                larger = self.levels.kept[len(S) + 1]
+                reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
+            yield view, np.flatnonzero(reached & outside)
+
+    def _basis(self, views: list[View]) -> Matrix:
+        """Combinations of the features of these supports that are orthonormal and span them."""
+        U = np.unique(np.concatenate([view.S for view in views]))
+        rank = 0
+        if len(U):
+            C = self.moments[np.ix_(U, U)]
+            factor, order, rank, _ = lapack.dpstrf(C, tol=DEPENDENT, lower=1)
+        basis = np.zeros((rank, len(self.moments)))
+        if rank:
+            onto, _ = lapack.dtrtri(factor[:rank, :rank], lower=1)
+            basis[:, U[order[:rank] - 1]] = np.tril(onto)
+        return basis
+
+    def _products(self, A: Matrix) -> Iterator[Matrix]:
+        """A · M for the moments M of the working set with all features, some rows at a time."""
+        used = np.flatnonzero(A.any(axis=0))
+        rows = np.append(self.W, self.f.n_features)[used]
+        for part in at_once(len(A), self.f.n_features):
+            yield self.f.moment_products(rows, A[part][:, used])
+
+    def _offer_columns(self, view: View, columns: Support) -> None:
+        """Offer the best insertions of, and the best exchange for, features outside W."""
+        x, S = view.held, view.held.support
+        rows = self.f.moment_block(np.append(S, self.f.n_features), columns)
+        across = rows[:-1]
+        W, r = view.inverse @ across, rows[-1] - view.coef @ across
+        left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
+        gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
+        for c in smallest(-gains, 3):
+            value = float(x.value - gains[c])
+            if value < self.levels.limit(len(S) + 1):
+                self.levels.offer(np.sort(np.append(S, columns[c])), value)
+        if not len(S):
+            return
+        h, coef = view.inverse.diagonal()[:, None], view.coef[:, None]
+        left = left + W * W / h
+        gains = (r + W * coef / h) ** 2 / np.where(left > DEPENDENT, 2 * left, np.inf)
+        changes = coef**2 / (2 * h) - gains
+        j, c = divmod(int(np.argmin(changes)), len(columns))
+        value = float(x.value + changes[j, c])
+        if value < self.levels.limit(len(S)):
+            self.levels.offer(np.sort(np.append(np.delete(S, j), columns[c])), value)
