@@ -287,6 +287,6 @@ def test_threads_do_not_warn_where_the_caller_does_not():
         np.full(3, 1e200) ** 2
 
     with pytest.warns(RuntimeWarning, match="overflow"):
-        in_parts(work, 4, 2)
+        in_parts(work, 4, 2, 2)
     with np.errstate(over="ignore"):
-        in_parts(work, 4, 2)
+        in_parts(work, 4, 2, 2)

@@ -182,6 +182,8 @@ class Objective(ABC):
     """Do few rows speak for a feature? A quadratic model may then be far off."""
     keeps_moments: bool = True
     """Are rows of the moments held once they were asked for? If not, ask for what they are for."""
+    blocks_are_cheap: bool = True
+    """Does a block of the moments take less time than the rows it is part of?"""
     blas_threads: int | None = None
     """How many BLAS threads help; None leaves that to the user's settings."""
     digits_lost: float = 1.0

@@ -85,7 +85,7 @@ def quadratic_phases(
     search = QuadraticSearch(f, levels)
     empty = f.minimize(NONE)
     levels.offer(empty.support, empty.value)
-    if f.n_features > MANY and f.breadth < WORTHWHILE:
+    if f.n_features > MANY and f.breadth < WORTHWHILE and f.blocks_are_cheap:
         search.forward(WIDER, ACTIVE)
     else:
         search.forward(NARROW)

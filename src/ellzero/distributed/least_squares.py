@@ -53,6 +53,7 @@ class DistributedLeastSquares(LeastSquares):
         gram.scale = gram.scale / self.units
         Quadratic.__init__(self, gram, b / self.units, 0.5 * max(yy, 0.0), ridge)
         self.n_rows, self.breadth = summary.n_rows, breadth(summary.n_rows * n)
+        self.blocks_are_cheap = False  # they take a pass, as rows do
         self.forced = tuple(F.tolist())
         self.fit_intercept = fit_intercept
         self.total_weight = summary.weight

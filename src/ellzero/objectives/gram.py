@@ -34,6 +34,8 @@ SMALL_PRODUCT, NARROW = 990_000, 16
 GATHERED = 64
 """It takes time to gather so many columns."""
 
+NO_COLUMNS: tuple[Support, Matrix] = NONE, np.empty((0, 0))
+
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
 
@@ -144,8 +146,8 @@ class LazyGram:
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, and without the room for rows to come."""
-        state = self.__dict__ | {"_store": self._store[: self._n_kept]}
+        """Without the lock, the room for rows to come and what is only remembered."""
+        state = self.__dict__ | {"_store": self._store[: self._n_kept], "_last": NO_COLUMNS}
         del state["_lock"]
         return state
 
@@ -164,7 +166,7 @@ class LazyGram:
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
         self._lock = Lock()  # threads may share the rows
-        self._last: tuple[Support, Matrix] = NONE, np.empty((0, 0))
+        self._last = NO_COLUMNS
         self._n_kept, self._slot = 0, np.full(len(norms2), -1)
         self._store = np.empty((0, len(norms2)))
 
