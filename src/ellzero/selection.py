@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ellzero.algorithms.arht import arht
+from ellzero.algorithms.arht import arht, arht_path
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
 from ellzero.algorithms.iht import iht
@@ -249,6 +249,11 @@ def _one_by_one(
         for s, found in in_shares(share, tasks, workers(n_jobs, len(tasks))):
             warn_of(found)
             yield s, found
+        return
+    if method is arht:
+        starts = {s: greedy[s] if from_omp else start for s in wanted}
+        options = {name: value for name, value in options.items() if name != "start"}
+        yield from arht_path(f, starts, callback=callback, **options).items()
         return
     for s, arguments in tasks:
         found = method(f, s, callback=callback, **arguments)

@@ -66,6 +66,12 @@ class Gram(Protocol):
     def blocks(self, S: Support) -> NDArray[np.float64]:
         """C[T, T] for every row T of S."""
 
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        """For every row of S, whether to ask for its rows of C now."""
+
+    def hold(self, S: Support) -> None:
+        """Make the rows of these features that are missing, in one pass."""
+
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
 
@@ -95,6 +101,12 @@ class DenseGram:
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
         return self.matrix.take(S[:, :, None] * len(self.matrix) + S[:, None, :])
+
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        return np.ones(len(S), dtype=bool)
+
+    def hold(self, S: Support) -> None:
+        pass
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         return product(A, self.matrix[S])
@@ -228,10 +240,28 @@ class LazyGram:
     def blocks(self, S: Support) -> NDArray[np.float64]:
         with self._lock:
             slots, store = self._slot[S], self._store
-        if (slots >= 0).all():
-            return store.take(slots[:, :, None] * store.shape[1] + S[:, None, :])
-        features, places = union(S, len(self._slot))
-        return self.block(features)[places[:, :, None], places[:, None, :]]
+        i, j = S[:, :, None], S[:, None, :]
+        kept = slots >= 0
+        if kept.all():
+            return store.take(slots[:, :, None] * store.shape[1] + j)
+        neither = ~(kept[:, :, None] | kept[:, None, :])
+        if not len(store) or (neither & (i != j)).any():
+            features, places = union(S, len(self._slot))
+            return self.block(features)[places[:, :, None], places[:, None, :]]
+        row = np.where(kept[:, :, None], slots[:, :, None], slots[:, None, :])
+        column = np.where(kept[:, :, None], j, i)
+        blocks = store.take(row * store.shape[1] + column, mode="wrap")
+        return np.where(neither, self.diagonal[i], blocks)
+
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        missing = self._slot[S] < 0
+        if not self.keeps or np.unique(S[missing]).size >= A_PASS:
+            return np.ones(len(S), dtype=bool)
+        return np.logical_not(missing.any(axis=1))
+
+    def hold(self, S: Support) -> None:
+        if self.keeps:
+            self._slots(np.unique(S[S >= 0]))
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:
