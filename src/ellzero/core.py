@@ -261,6 +261,10 @@ class Objective(ABC):
         found = [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
         return np.array(found, dtype=np.intp)
 
+    def successive_steepest(self) -> Callable[[Iterates], Support]:
+        """`steepest`, for points of which the next have much in common with those before."""
+        return self.steepest
+
     def minimize_each(self, supports: Support, ridges: Matrix, starts: Iterates) -> Iterates:
         """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`.
 

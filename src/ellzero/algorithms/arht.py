@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from math import ceil, inf, log
@@ -22,6 +23,9 @@ from ellzero.threads import blas_threads
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
+
+AHEAD = 4
+"""Runs towards so many of the targets that may be next begin with those towards the first."""
 
 
 class Search:
@@ -96,10 +100,13 @@ class Search:
         }
         runs.begin(run, self.seed, zs)
 
-    def robust(self, opt: float, epsilon: float) -> WaitingSteps:
-        """Algorithm 6, ARHT_robust: the best iterate of every run."""
+    def robust(self, opt: float, epsilon: float, ahead: Sequence[float] = ()) -> WaitingSteps:
+        """Algorithm 6, ARHT_robust: the best iterate of every run.
+
+        ahead : targets that may be next, towards which runs begin at the same time
+        """
         n_runs, known = self.n_runs(epsilon), partial(self.runs.known, self.name, opt=opt)
-        self._begin_unknown(opt, epsilon, n_runs)
+        self._begin_unknown(opt, epsilon, ahead)
         for z in range(n_runs):
             while (x := known(z)) is None:
                 yield None
@@ -108,19 +115,26 @@ class Search:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
 
-    def _begin_unknown(self, opt: float, epsilon: float, n_runs: int) -> None:
-        """The runs that no other has gone like, before the first that is known to reach opt."""
-        zs = []
-        for z in range(n_runs):
-            x = self.runs.known(self.name, z, opt)
-            if x is None:
-                zs.append(z)
-            elif x.value <= opt:
-                break
-        if self.workers is None or not zs:
-            return self.begin(self.runs, opt, epsilon, zs)
+    def _begin_unknown(self, opt: float, epsilon: float, ahead: Sequence[float]) -> None:
+        unknown = partial(self.runs.unknown, self.name, self.n_runs(epsilon))
+        zs = unknown(opt)
+        if not zs:
+            return
+        if self.workers is None:
+            self.runs.drop(self.name)
+            for target in (opt, *ahead):
+                self.begin(self.runs, target, epsilon, unknown(target))
+            return
         for z, ended in in_shares(partial(_share, self, opt, epsilon), zs, self.workers):
             self.runs.note(self.name, z, ended)
+
+    def ahead(self, low: float, high: float) -> list[float]:
+        """The guesses that follow if none is reached."""
+        targets: list[float] = []
+        while high - low > self.epsilon and len(targets) < AHEAD:
+            low = (low + high) / 2
+            targets.append(low)
+        return targets
 
     def lowest(self) -> WaitingSteps:
         """Algorithm 6, ARHT: a binary search for the lowest target that is reached."""
@@ -129,12 +143,12 @@ class Search:
         while b.value - low > epsilon:
             m = (low + b.value) / 2
             x = b
-            for run in self.robust(m, epsilon / 3):
+            for run in self.robust(m, epsilon / 3, self.ahead(m, b.value)):
                 if run is None:
                     yield None
                     continue
-                x = min(x, run, key=lambda x: x.value)
-                yield x.noted(run.note)
+                x = run if run.value < x.value else x.noted(run.note)
+                yield x
             if x.value < b.value - self.f.resolution:
                 b = x
             if x.value > m + epsilon / 3:

@@ -29,6 +29,9 @@ RUN = np.dtype(
 )
 
 
+ENDED = ["search", "z", "opt", "best", "value", "low", "high"]
+
+
 class Ended(NamedTuple):
     low: float
     high: float
@@ -84,6 +87,18 @@ class Runs:
                 return best
         return None
 
+    def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
+        """The runs to begin, none of which is after one that is known to reach opt."""
+        here = (self.live["search"] == search) & (self.live["opt"] == opt)
+        begun, zs = set(self.live["z"][here].tolist()), []
+        for z in range(n_runs):
+            x = self.known(search, z, opt)
+            if x is not None and x.value <= opt:
+                break
+            if x is None and z not in begun:
+                zs.append(z)
+        return zs
+
     def note(self, search: int, z: int, ended: Ended) -> None:
         self._ended.setdefault((search, z), []).append(ended)
 
@@ -125,12 +140,13 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        for run in runs:
-            best = self.states.fit(run["best"])
-            self.note(int(run["search"]), int(run["z"]), Ended(run["low"], run["high"], best))
-        for run in runs[runs["value"] <= runs["opt"]]:  # later restarts are no longer asked for
-            later = (self.live["search"] == run["search"]) & (self.live["z"] > run["z"])
-            self.live = self.live[~later]
+        for search, z, opt, best, value, low, high in runs[ENDED].tolist():
+            if self.known(search, z, opt) is None:
+                self.note(search, z, Ended(low, high, self.states.fit(best)))
+            if value <= opt:  # later restarts are not asked for, nor are higher targets
+                live = self.live
+                later = (live["opt"] > opt) | ((live["opt"] == opt) & (live["z"] > z))
+                self.live = live[~later | (live["search"] != search)]
 
 
 def _below(runs: NDArray[Any], threshold: Vector, asked: Mask) -> Mask:

@@ -48,6 +48,7 @@ class States:
 
     def __init__(self, f: Objective, rho: float, s: int, like: Iterate):
         self.f, self.rho = f, rho
+        self._steepest = f.successive_steepest()
         nuisance = [] if like.nuisance is None else [("nuisance", float, like.nuisance.shape)]
         self._has_nuisance = bool(nuisance)
         self.minimisers = Table(
@@ -84,19 +85,25 @@ class States:
 
     def freed(self, states: Support, i: Support) -> Support:
         """The same supports, an i of each being set free."""
-        x, U = self.states["x"][states], self.states["U"][states]
+        _, first, same = np.unique(
+            states * self.f.n_features + i, return_index=True, return_inverse=True
+        )
+        states, i = states[first], i[first]
+        x, U = self.states["x"][states], self.states["U"][states].tolist()
         S = self.minimisers["S"][x]
         free = self.minimisers["free"][x] | (S == i[:, None])
-        after = [self._members[u] | {k} for u, k in zip(U.tolist(), i.tolist(), strict=True)]
         x = self._minimised(S, free, self.states["fit"][states])
-        return self._numbered(x, np.array([self._set(members) for members in after], dtype=np.intp))
+        after = [self._with(u, k) for u, k in zip(U, i.tolist(), strict=True)]
+        return self._numbered(x, np.array(after, dtype=np.intp))[same]
 
     def look(self, states: Support) -> Mask:
         """Find out what a step asks; false for states about which f is better asked later."""
-        new = np.unique(states[~self.states["known"][states]])
+        known = self.states["known"]
+        new = np.unique(states[~known[states]])
         if len(new):
             ready = self.f.at_hand(self.minimisers["S"][self.states["x"][new]])
-            if not ready.any() and not self.states["known"][states].any():
+            waiting = np.isin(states, new[~ready])
+            if waiting.sum() > len(states) / 2:  # a look at a few takes nearly as long as at many
                 ready[:] = True
             if ready.any():
                 self._look(new[ready])
@@ -150,7 +157,7 @@ class States:
 
     def _swapped(self, x: Support, U: Support) -> tuple[Support, Mask]:
         S, free = self.minimisers["S"][x], self.minimisers["free"][x]
-        ins = self.f.steepest(self.iterates(x))  # outside S the gradients of g_R and f agree
+        ins = self._steepest(self.iterates(x))  # outside S the gradients of g_R and f agree
         sizes = np.where(S >= 0, self._sizes(x), np.inf)
         out = np.arange(len(S)), sizes.argmin(axis=1)
         S[out] = ins
@@ -183,7 +190,9 @@ class States:
         self.states["x"][numbers[new]], self.states["U"][numbers[new]] = x[new], U[new]
         return numbers
 
-    def _set(self, members: frozenset[int]) -> int:
+    def _with(self, U: int, i: int) -> int:
+        """U ∪ {i}."""
+        members = self._members[U] | {i}
         number = self._sets.setdefault(members, len(self._sets))
         if number == len(self._members):
             self._members.append(members)

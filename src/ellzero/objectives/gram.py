@@ -56,6 +56,8 @@ class Gram(Protocol):
     diagonal: Vector
     keeps: bool
     """Are rows held once they were asked for?"""
+    threads: int
+    """How many may share large products."""
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
@@ -69,9 +71,6 @@ class Gram(Protocol):
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         """For every row of S, whether to ask for its rows of C now."""
 
-    def hold(self, S: Support) -> None:
-        """Make the rows of these features that are missing, in one pass."""
-
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
 
@@ -81,6 +80,7 @@ class Gram(Protocol):
 
 class DenseGram:
     keeps = True
+    threads = 1
 
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
@@ -105,9 +105,6 @@ class DenseGram:
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         return np.ones(len(S), dtype=bool)
 
-    def hold(self, S: Support) -> None:
-        pass
-
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         return product(A, self.matrix[S])
 
@@ -127,6 +124,7 @@ class LazyGram:
     """
 
     keeps = True
+    threads = 1
 
     def __init__(
         self,
@@ -138,9 +136,9 @@ class LazyGram:
         tolerated: float = TOLERATED_LOSS,
     ):
         self.design, self.weight = design, weight
-        self._threads = current_blas_threads()
+        self.threads = current_blas_threads()
         total = weight.sum()
-        self.mean, self.norms2 = design.means_and_norms(weight, centre, self._threads)
+        self.mean, self.norms2 = design.means_and_norms(weight, centre, self.threads)
         self.N = design.columns(F) - self.mean[F]
         own = (self.N.T * weight) @ self.N
         self._project(total, own, self._times(weight[:, None] * self.N), F, ridge)
@@ -178,8 +176,8 @@ class LazyGram:
         """(X_T − mean)ᵀ V; one pass over X where T is not given."""
         if not isinstance(T, slice):
             return self._columns(T).T @ V
-        with blas_threads(self._threads):
-            product = self.design.transposed_times(V, self._threads)
+        with blas_threads(self.threads):
+            product = self.design.transposed_times(V, self.threads)
         if self.mean.any():
             for column, total in zip(product.T, V.sum(axis=0), strict=True):
                 column -= total * self.mean
@@ -258,10 +256,6 @@ class LazyGram:
         if not self.keeps or np.unique(S[missing]).size >= A_PASS:
             return np.ones(len(S), dtype=bool)
         return np.logical_not(missing.any(axis=1))
-
-    def hold(self, S: Support) -> None:
-        if self.keeps:
-            self._slots(np.unique(S[S >= 0]))
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:

@@ -22,16 +22,13 @@ from ellzero.core import (
     Vector,
     filled,
     smallest,
-    union,
 )
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
-
-TOGETHER = 64
-"""The gradients of so many points are taken at once."""
+from ellzero.objectives.steepest import Steepest
 
 WIDTH = 8
 """Supports are filled up to multiples of this, and solved for together with others as long."""
@@ -108,29 +105,16 @@ class Quadratic(Objective):
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
     def steepest(self, xs: Iterates) -> Support:
-        found = np.empty(len(xs), dtype=np.intp)
-        sizes = np.count_nonzero(xs.support >= 0, axis=1)
-        order = sizes.argsort(kind="stable")  # supports of similar size have more in common
-        self.gram.hold(xs.support)
-        for begin in range(0, len(order), TOGETHER):
-            part = order[begin : begin + TOGETHER]
-            s = sizes[part[-1]]
-            found[part] = self._steepest(xs.support[part, :s], xs.coef[part, :s])
-        return found
+        return self.successive_steepest()(xs)
 
-    def _steepest(self, S: Support, coef: Matrix) -> Support:
-        T, rows = filled(S), np.arange(len(S))[:, None]
-        features, places = union(T, self.n_features)
-        A = np.zeros((len(S), len(features)))
-        np.add.at(A, (rows, places), coef * (self.scale[T] / self.unit))
-        sizes = self.gram.combined(features, A)
-        sizes -= self.c
-        sizes *= self.scale
-        np.abs(sizes, out=sizes)
-        sizes[rows, T] = -np.inf
-        if self.forced:
-            sizes[:, list(self.forced)] = -np.inf
-        return sizes.argmax(axis=1)
+    def successive_steepest(self) -> Callable[[Iterates], Support]:
+        steepest = Steepest(self.gram, self.c, self.scale, self.forced)
+
+        def of(xs: Iterates) -> Support:
+            x = xs.coef * (self.scale[filled(xs.support)] / self.unit)
+            return steepest(xs.support, x)
+
+        return of
 
     def at_hand(self, supports: Support) -> NDArray[np.bool_]:
         return self.gram.at_hand(filled(supports))
@@ -148,14 +132,15 @@ class Quadratic(Objective):
     def _minimized(self, S: Support, ridges: Matrix) -> tuple[Matrix, Vector]:
         inside, T = S >= 0, filled(S)
         A, c, scale = self.gram.blocks(T), self.c[T] * inside, self.scale[T]
-        if not inside.all():
-            A *= inside[:, :, None] & inside[:, None, :]
+        s = int(np.count_nonzero(inside, axis=1).min())
+        A[:, s:] *= inside[:, s:, None]
+        A[:, :, s:] *= inside[:, None, s:]
         diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
         diagonals += np.where(inside, scaled_ridge(self.ridge[T] + ridges, scale), 1.0)
         x, regular = solve_each(A, c)
         for k in (~regular).nonzero()[0]:
-            own = inside[k]
-            x[k, own] = pseudo_inverse(A[k][np.ix_(own, own)]) @ c[k, own]
+            own = slice(np.count_nonzero(inside[k]))
+            x[k, own] = pseudo_inverse(A[k, own, own]) @ c[k, own]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
         return x * (self.unit / scale), values
 
