@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -38,11 +39,28 @@ def in_parts(work: Callable[[slice], None], n: int, threads: int) -> None:
     if threads == 1:
         return work(slice(0, n))
     cuts = np.linspace(0, n, threads + 1).astype(int).tolist()
+    first, *others = map(slice, cuts[:-1], cuts[1:])
     settings = np.geterr()  # threads begin without those of the caller
 
     def task(part: slice) -> None:
         with np.errstate(**settings):
             work(part)
 
-    with blas_threads(1), ThreadPoolExecutor(threads) as pool:
-        list(pool.map(task, map(slice, cuts[:-1], cuts[1:])))
+    with blas_threads(1):
+        tasks = [_helpers(threads - 1).submit(task, part) for part in others]
+        try:
+            work(first)
+        finally:
+            wait(tasks)
+        for task_done in tasks:
+            task_done.result()
+
+
+@functools.cache
+def _helpers(count: int) -> ThreadPoolExecutor:
+    """They stay, as starting them takes longer than many a product."""
+    return ThreadPoolExecutor(count)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a child has none of the threads

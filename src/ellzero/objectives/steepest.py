@@ -132,9 +132,12 @@ class Steepest:
         tops: dict[int, Top] = {}
 
         def work(part: slice) -> None:
+            longest = max(len(group.features) for group in groups)
+            room = np.empty((longest + 1 + TOGETHER, coarse.width), dtype=np.float32)
             for k in range(part.start, part.stop):
                 each = [
-                    self._top_of(*pair, coarse, k) for pair in zip(groups, weights, strict=True)
+                    self._top_of(*pair, coarse, k, room)
+                    for pair in zip(groups, weights, strict=True)
                 ]
                 tops[k] = Top(*map(np.concatenate, zip(*each, strict=True)))
 
@@ -142,9 +145,11 @@ class Steepest:
         in_parts(work, len(coarse.begins), self.gram.threads if products > WORTH else 1)
         return largest([tops[k] for k in range(len(tops))])
 
-    def _top_of(self, group: Group, A: Single, coarse: CoarseRows, k: int) -> Top:
+    def _top_of(self, group: Group, A: Single, coarse: CoarseRows, k: int, room: Single) -> Top:
         slots = np.append(0, coarse.slot[group.features])
-        sizes = A @ coarse.blocks[k].take(slots, axis=0)
+        taken, sizes = room[: len(slots)], room[len(slots) : len(slots) + len(A)]
+        coarse.blocks[k].take(slots, axis=0, out=taken, mode="clip")
+        np.matmul(A, taken, out=sizes)
         np.abs(sizes, out=sizes)
         begin, rows = coarse.begins[k], np.arange(len(A))
         low, high = group.feature.searchsorted([begin, begin + coarse.width])
