@@ -121,10 +121,10 @@ class Runs:
         stuck = progress <= t.f.resolution
         stuck |= _below(runs, g - s / self.factor * progress, goes_on & ~stuck)  # line 19
         if self.half_stop:
-            goes_on &= ~stuck | (2 * t.minimisers["free"][x].sum(axis=1) < s)
+            goes_on &= ~stuck | (2 * t.minimisers["n_free"][x] < s)
         i = np.full(len(runs), -1)
         asked = (goes_on & stuck).nonzero()[0]
-        i[asked] = t.sample(at[asked], self._streams[runs["stream"][asked], runs["drawn"][asked]])
+        i[asked] = self._sampled(runs[asked])
         goes_on &= ~stuck | (i >= 0)
         runs["drawn"] += stuck
         runs["steps"] -= 1
@@ -133,6 +133,14 @@ class Runs:
         runs["at"][free] = t.freed(at[free], i[free])
         self.live = np.concatenate([waiting, runs[goes_on]])
         self._end(runs[~goes_on])
+
+    def _sampled(self, runs: NDArray[Any]) -> Support:
+        """What each sets free; runs towards several targets go together for a while."""
+        streams, drawn = runs["stream"], runs["drawn"]
+        same = (runs["at"] * (streams.max(initial=0) + 1) + streams) * (drawn.max(initial=0) + 1)
+        _, first, back = np.unique(same + drawn, return_index=True, return_inverse=True)
+        draws = self._streams[streams[first], drawn[first]]
+        return self.states.sample(runs["at"][first], draws)[back]
 
     def _keep_best(self, runs: NDArray[Any], fit: Vector) -> None:
         better = fit < runs["value"]

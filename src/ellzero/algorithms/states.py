@@ -54,6 +54,7 @@ class States:
         self.minimisers = Table(
             ("S", np.intp, (s,)),
             ("free", bool, (s,)),
+            ("n_free", np.intp),
             ("coef", float, (s, *f.per_feature)),
             ("value", float),
             *nuisance,
@@ -102,8 +103,9 @@ class States:
         new = np.unique(states[~known[states]])
         if len(new):
             ready = self.f.at_hand(self.minimisers["S"][self.states["x"][new]])
-            waiting = np.isin(states, new[~ready])
-            if waiting.sum() > len(states) / 2:  # a look at a few takes nearly as long as at many
+            later = np.zeros(len(known), dtype=bool)
+            later[new[~ready]] = True
+            if 2 * later[states].sum() > len(states):  # a few take nearly as long as many
                 ready[:] = True
             if ready.any():
                 self._look(new[ready])
@@ -181,6 +183,7 @@ class States:
     def _store(self, numbers: Support, found: Iterates, free: Mask) -> None:
         t = self.minimisers
         t["S"][numbers], t["free"][numbers] = found.support, free
+        t["n_free"][numbers] = free.sum(axis=1)
         t["coef"][numbers], t["value"][numbers] = found.coef, found.value
         if found.nuisance is not None:
             t["nuisance"][numbers] = found.nuisance
