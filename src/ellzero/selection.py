@@ -219,7 +219,10 @@ def _one_by_one(
     n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[int, Solution]]:
-    """Run the algorithm at every size; OMP, and those that start from it, share one run of it."""
+    """Run the algorithm at every size; OMP, and those that start from it, share one run of it.
+
+    ARHT takes all sizes at once, unless they are dealt to workers.
+    """
     start = options.get("start", "omp")
     from_omp = method in (ompr, els, exchange, arht) and isinstance(start, str) and start == "omp"
     if from_omp or (method is omp and not options):
@@ -252,8 +255,7 @@ def _one_by_one(
         return
     if method is arht:
         starts = {s: greedy[s] if from_omp else start for s in wanted}
-        options = {name: value for name, value in options.items() if name != "start"}
-        yield from arht_path(f, starts, callback=callback, **options).items()
+        yield from arht_path(f, starts, **(options | {"callback": callback})).items()
         return
     for s, arguments in tasks:
         found = method(f, s, callback=callback, **arguments)

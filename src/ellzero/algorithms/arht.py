@@ -251,13 +251,12 @@ def arht_path(
     max_iter: int | None = None,
     **options: Any,
 ) -> dict[int, Solution]:
-    """`arht` at several sizes, each with its start; the runs of all sizes go side by side."""
+    """`arht` at several sizes, each from its own start; the runs of all sizes go side by side."""
     check_options("arht", options, set(inspect.signature(arht).parameters))
     if max_iter is not None:
         check_count("max_iter", max_iter, 0)
-    searches = {s: Search(f, s, **options, start=start) for s, start in starts.items()}
-    largest = max(searches)
-    runs = searches[largest].runs
+    searches = {s: Search(f, s, **(options | {"start": x})) for s, x in starts.items()}
+    runs = searches[max(searches)].runs
     for s, search in searches.items():
         search.attach(runs, name=s)
     steps = {s: search.lowest() for s, search in searches.items()}

@@ -159,6 +159,8 @@ class States:
 
     def _swapped(self, x: Support, U: Support) -> tuple[Support, Mask]:
         S, free = self.minimisers["S"][x], self.minimisers["free"][x]
+        if not len(x):
+            return S, free
         ins = self._steepest(self.iterates(x))  # outside S the gradients of g_R and f agree
         sizes = np.where(S >= 0, self._sizes(x), np.inf)
         out = np.arange(len(S)), sizes.argmin(axis=1)
