@@ -5,11 +5,13 @@ from math import ceil, log
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 import ellzero as lz
 import reference
 from ellzero import LeastSquares, Quadratic, Status
-from ellzero.algorithms.states import States, sample
+from ellzero.algorithms.states import States
+from ellzero.objectives.gram import LazyGram
 from helpers import assert_falls, at_most, objective_of, supports, values
 from reference import random_problem
 
@@ -165,38 +167,53 @@ def test_the_same_state_is_not_computed_twice():
     lz.arht(Counting(problem.X, problem.y), 3, start="first", random_state=0)
     assert len(asked) > 6
     assert len(asked) == len(set(asked))
+    asked.clear()
+    lz.path(Counting(problem.X, problem.y), range(1, 6), "arht", random_state=0)
+    assert len(asked) > 20
+    assert len(asked) == len(set(asked))
 
 
 def test_sampling_is_proportional_to_the_square(rng):
     f = Quadratic(np.eye(4), [0.5, 1.0, 2.0, 3.0], 8.0)
-    states = States(f, 1e-9)
-    state = states.start(f.minimize([1, 2, 3]))
+    start = f.minimize([1, 2, 3])
+    states = States(f, 1e-9, s=5, like=start)
+    state = states.start(start)
 
     def drawn(count):
-        (look,) = states.look([state])
-        return [sample(state, look.x, rng) for _ in range(count)]
+        assert states.look(np.array([state])).all()
+        return states.sample(np.repeat(state, count), rng.random(count)).tolist()
 
     shares = np.bincount(drawn(14_000)) / 14_000
     assert_allclose(shares, np.array([0, 1, 4, 9]) / 14, atol=0.02)
-    state = states.freed(state, 3)
-    assert set(drawn(100)) == {1, 2}
-    for i in (1, 2):
-        states.look([state])
-        state = states.freed(state, i)
-    assert drawn(1) == [None]
+    for i, left in ((3, {1, 2}), (1, {2}), (2, {-1})):
+        (state,) = states.freed(np.array([state]), np.array([i]))
+        assert set(drawn(100)) == left
+
+
+def test_rounding_does_not_draw_what_is_free_or_outside():
+    f = Quadratic(np.eye(4), [0.5, 1.0, 2.0, 3.0], 8.0)
+    start = f.minimize([1, 2, 3])
+    states = States(f, 1e-9, s=5, like=start)
+    state = np.array([states.start(start)])
+    states.look(state)
+    assert states.sample(state, np.array([1.0])) == [3]
+    state = states.freed(state, np.array([3]))
+    assert states.sample(state, np.array([1.0])) == [2]
 
 
 def test_a_feature_set_free_is_still_free_when_it_comes_back():
     f = Quadratic(np.eye(3), [3.0, 1.0, 4.0])
-    states = States(f, rho=1.0)
-    state = states.start(f.minimize([0, 1]))
-    states.look([state])
-    state = states.freed(state, 1)
+    start = f.minimize([0, 1])
+    states = States(f, rho=1.0, s=2, like=start)
+    state = np.array([states.start(start)])
+    states.look(state)
+    state = states.freed(state, np.array([1]))
     for S, coef in (([0, 1], [1.5, 1.0]), ([0, 2], [1.5, 2.0]), ([1, 2], [1.0, 2.0])):
-        (look,) = states.look([state])
-        assert state.S.tolist() == S
-        assert_allclose(look.x.coef, coef)
-        state = look.new
+        states.look(state)
+        (x,) = states.iterates(states.states["x"][state])
+        assert x.support.tolist() == S
+        assert_allclose(x.coef, coef)
+        state = states.states["new"][state]
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-20])
@@ -222,3 +239,94 @@ def test_regularised_objectives_share_what_they_remember():
     assert g._last is f._last
     np.testing.assert_allclose(f.gradient(x), lz.Logistic(X, f.y).gradient(x.x), atol=1e-9)
     assert abs(g.gradient(x)[[1, 2]]).max() < 1e-6
+
+
+@pytest.fixture(params=["squares", "logistic", "multinomial"])
+def g(request):
+    return objective_of(random_problem(3, request.param, "correlated", ridge=0.1, forced=(1,)))
+
+
+def assert_same_search(found, other):
+    assert [step[:-1] for step in trace_of(found)] == [step[:-1] for step in trace_of(other)]
+    assert_allclose(values(found), values(other), rtol=1e-9)
+    assert found.status is other.status
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("start", ["omp", "first"])
+def test_a_path_has_what_its_sizes_have_alone(g, setting, start):
+    options = {"setting": setting, "start": start, "n_runs": 4, "random_state": 0}
+    sizes = [1, 2, 4, g.n_choosable]
+    found = lz.path(g, sizes, "arht", **options)
+    assert list(found) == sizes
+    for s in sizes:
+        assert_same_search(found[s], lz.arht(g, s, **options))
+
+
+def test_a_generator_is_asked_for_a_seed_at_each_size(f):
+    found = lz.path(f, [2, 3], "arht", n_runs=2, random_state=np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    for s in (2, 3):
+        assert_same_search(found[s], lz.arht(f, s, n_runs=2, random_state=rng))
+
+
+@pytest.mark.parametrize("calls", [1, 2, 7, 40])
+def test_a_callback_ends_all_sizes_of_a_path(f, calls):
+    seen = []
+
+    def enough(x):
+        seen.append(x)
+        return len(seen) == calls
+
+    found = lz.path(f, [2, 3, 4], "arht", random_state=0, callback=enough)
+    assert len(seen) == calls
+    assert list(found) == [2, 3, 4]
+    assert all(found[s].status is Status.STOPPED for s in found)
+    told = {(len(x.support), id(x)) for x in seen}
+    for s, solution in found.items():
+        assert solution.trace[0].note == "start"
+        assert {(s, id(x)) for x in solution.trace[1:]} <= told
+        assert_allclose(solution.value, min(values(solution)))
+
+
+def test_each_size_of_a_path_has_its_own_limit(f):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        found = lz.path(f, [2, 3], "arht", random_state=0, max_iter=5)
+    for s, solution in found.items():
+        assert solution.status is Status.MAX_ITER
+        assert [step.note[-5:] for step in solution.trace[1:]] == [f"run {z}" for z in range(5)]
+        with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+            alone = lz.arht(f, s, random_state=0, max_iter=5)
+        assert_same_search(solution, alone)
+
+
+@pytest.mark.parametrize("later", ["never", "mostly", "by chance"])
+def test_the_order_in_which_f_answers_changes_nothing(later):
+    rng = np.random.default_rng(0)
+
+    class Slow(LeastSquares):
+        def at_hand(self, supports):
+            share = {"never": 0.0, "mostly": 0.9, "by chance": 0.5}[later]
+            return rng.random(len(supports)) >= share
+
+    problem = random_problem(12, kind="correlated")
+    runs = {"start": "first", "random_state": 0, "n_runs": 6}
+    found = lz.path(Slow(problem.X, problem.y), [2, 3, 5], "arht", **runs)
+    for s, solution in lz.path(
+        LeastSquares(problem.X, problem.y), [2, 3, 5], "arht", **runs
+    ).items():
+        assert_same_search(found[s], solution)
+
+
+def test_passes_over_wide_data_are_shared(monkeypatch, lazy_gram):
+    """Runs that need rows of the Gram matrix wait for one another."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
+    y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
+    made = []
+    inner = LazyGram._new_rows
+    monkeypatch.setattr(
+        LazyGram, "_new_rows", lambda self, S: made.append(len(S)) or inner(self, S)
+    )
+    lz.path(LeastSquares(X, y), range(1, 9), "arht", random_state=0, start="first")
+    assert sum(made) > 4 * len(made)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from ellzero import LeastSquares, Objective, Quadratic, Statistics, from_callables, from_jax
-from ellzero.core import dense, magnitudes
+from ellzero.core import Iterates, dense, magnitudes
 from ellzero.linalg import solve_each
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.losses import SquaredLoss
@@ -235,32 +235,61 @@ def test_ridged_minimises_with_the_term_and_leaves_f_alone(case):
 
 
 def test_many_at_once_are_as_one_by_one(case):
-    f, supports = case.f, np.array(list(case.supports(3, 3, 3)))
-    ridges = np.array([[0.0, 0.0, 0.0], [0.7, 0.0, 0.7], [0.1, 0.2, 0.3]])
-    found = f.minimize_each(supports, ridges, [f.minimize(S) for S in supports])
-    for S, ridge, x in zip(supports, ridges, found, strict=True):
-        d = np.zeros(f.n_features)
-        d[S] = ridge
+    f, supports = case.f, np.full((5, 4), -1)
+    for row, S in zip(supports, case.supports(3, 1, 3, 2, 3), strict=True):
+        row[: len(S)] = S
+    ridges = np.array([[0.0, 0.0, 0.0], [0.7, 0.0, 0.7], [0.1, 0.2, 0.3], [0.0, 1.0, 1.0]])
+    ridges = np.pad(ridges[[0, 1, 2, 3, 1]], [(0, 0), (0, 1)], constant_values=9.0)
+    some = f.minimize_each(supports, 0 * ridges, iterates(f, supports))
+    found = f.minimize_each(supports, ridges, some)
+    for row, ridge, x in zip(supports, ridges, found, strict=True):
+        S, d = row[row >= 0], np.zeros(f.n_features)
+        d[S] = ridge[: len(S)]
         assert x.support.tolist() == S.tolist()
         case.close(x.value, case.truth.fit(S, extra_ridge=d).value)
         case.close(x.value, f.ridged(d).value(x))
     each = [f.largest_outside(x.support, magnitudes(f.gradient(x))) for x in found]
-    assert f.steepest(found) == each
+    assert f.at_hand(supports).shape == (5,)
+    assert f.steepest(found).tolist() == each
+    assert not found.coef[supports < 0].any()
+
+
+def iterates(f, supports):
+    """Where to begin: at zero."""
+    coef = np.zeros((*supports.shape, *f.per_feature))
+    return Iterates(supports, coef, np.zeros(len(supports)), f.n_features)
+
+
+def test_many_supports_of_many_sizes_on_wide_data(rng, lazy_gram):
+    f = LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40))
+    supports = np.full((150, 12), -1)
+    for row in supports:
+        s = rng.integers(1, 13)
+        row[:s] = np.sort(rng.choice(60, s, replace=False))
+    assert not f.at_hand(supports[:1]).any()
+    found = f.minimize_each(supports, np.ones(supports.shape), iterates(f, supports))
+    steepest = f.steepest(found)
+    assert f.at_hand(supports).all()
+    g = f.ridged(1.0)
+    for x, i in zip(found, steepest, strict=True):
+        alone = g.minimize(x.support)
+        assert_allclose(x.coef, alone.coef, rtol=1e-9)
+        assert_allclose(x.value, alone.value, rtol=1e-12)
+        assert i == f.largest_outside(x.support, magnitudes(f.gradient(alone)))
 
 
 def test_a_singular_support_among_many():
     f = Quadratic([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1.0, 1.0, 2.0])
-    supports = np.array([[0, 2], [0, 1]])
-    regular, singular = f.minimize_each(supports, np.zeros((2, 2)), [])
-    assert_allclose(regular.coef, [1.0, 2.0])
-    assert_allclose(singular.coef, [0.5, 0.5])
+    supports = np.array([[0, 2, -1], [0, 1, -1], [0, -1, -1]])
+    found = f.minimize_each(supports, np.zeros((3, 3)), iterates(f, supports))
+    assert_allclose(found.coef, [[1.0, 2.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     indefinite = np.array([np.eye(2), [[1.0, 1.1], [1.1, 1.0]]])
     assert solve_each(indefinite, np.ones((2, 2)))[1].tolist() == [True, False]
 
 
 def test_where_all_gradients_are_zero_no_forced_feature_is_steepest():
     f = LeastSquares(np.eye(4), np.zeros(4), forced=[0])
-    assert f.steepest([f.minimize([1])]) == [2]
+    assert f.steepest(iterates(f, np.array([[1]]))) == [2]
 
 
 def test_ridged_takes_one_number_for_all(case):

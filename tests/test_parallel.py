@@ -275,7 +275,7 @@ def test_threads_share_the_columns_of_wide_data(rng, lazy_gram, monkeypatch):
         alone = LeastSquares(X, y, fit_intercept=True)
     with blas_threads(2):
         shared = LeastSquares(X, y, fit_intercept=True)
-    assert shared.gram._threads == 2
+    assert shared.gram.threads == 2
     found, again = path(alone, SIZES), path(shared, SIZES)
     for s in SIZES:
         assert again[s].support.tolist() == found[s].support.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -82,6 +82,34 @@ class Iterate:
     def __repr__(self) -> str:
         note = f", {self.note}" if self.note else ""
         return f"Iterate({self.support.tolist()}, value={self.value:.6g}{note})"
+
+
+@dataclass(frozen=True, eq=False)
+class Iterates:
+    """Many iterates, a row each; smaller supports are filled up with −1, coefficients with 0."""
+
+    support: Support
+    coef: NDArray[np.float64]
+    value: Vector
+    n_features: int
+    nuisance: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[Iterate]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, k: int) -> Iterate:
+        s = np.count_nonzero(self.support[k] >= 0)
+        nuisance = None if self.nuisance is None else self.nuisance[k]
+        return Iterate(
+            self.support[k, :s],
+            self.coef[k, :s],
+            float(self.value[k]),
+            self.n_features,
+            nuisance=nuisance,
+        )
 
 
 Point: TypeAlias = Iterate | ArrayLike
@@ -230,20 +258,38 @@ class Objective(ABC):
 
     # many points at once
 
-    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
+    def steepest(self, xs: Iterates) -> Support:
         """For each x, the feature outside its support with the largest |∇ᵢf(x)|."""
-        return [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
+        found = [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
+        return np.array(found, dtype=np.intp)
 
-    def minimize_each(
-        self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
-    ) -> list[Iterate]:
-        """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`."""
-        found = []
-        for S, ridge, x0 in zip(supports, ridges, starts, strict=True):
+    def successive_steepest(self) -> Callable[[Iterates], Support]:
+        """`steepest`, for points of which the next have much in common with those before."""
+        return self.steepest
+
+    def minimize_each(self, supports: Support, ridges: Matrix, starts: Iterates) -> Iterates:
+        """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`.
+
+        Each support is sorted; smaller ones are filled up with −1.
+        """
+        coef = np.zeros((*supports.shape, *self.per_feature))
+        values, nuisances = np.empty(len(supports)), []
+        for k, (row, ridge, x0) in enumerate(zip(supports, ridges, starts, strict=True)):
+            S = row[row >= 0]
             d = np.zeros(self.n_features)
-            d[S] = ridge
-            found.append((self.ridged(d) if d.any() else self).minimize(S, x0))
-        return found
+            d[S] = ridge[: len(S)]
+            x = (self.ridged(d) if d.any() else self).minimize(S, x0)
+            coef[k, : len(S)], values[k] = x.coef, x.value
+            nuisances.append(x.nuisance)
+        nuisance = None if nuisances[0] is None else np.array(nuisances)
+        return Iterates(supports, coef, values, self.n_features, nuisance)
+
+    def at_hand(self, supports: Support) -> NDArray[np.bool_]:
+        """Which of these supports to ask `steepest` about now, the others being dearer.
+
+        Where an answer costs a pass over the data, one pass may answer for many supports.
+        """
+        return np.ones(len(supports), dtype=bool)
 
     # f and points made of it
 
@@ -460,6 +506,11 @@ def union(S: Support, n_features: int) -> tuple[Support, Support]:
     features = np.flatnonzero(place == 0)
     place[features] = np.arange(len(features))
     return features, place[S]
+
+
+def filled(S: Support) -> Support:
+    """Supports that are filled up with −1, filled up with their first feature instead."""
+    return np.where(S >= 0, S, S[:, :1])
 
 
 AT_ONCE = 1 << 23

@@ -23,41 +23,93 @@ from ellzero.core import Iterate, Model, Objective, Solution, Status
 from ellzero.threads import blas_threads
 
 Steps: TypeAlias = Generator[Iterate, None, Status]
+WaitingSteps: TypeAlias = Generator[Iterate | None, None, Status]
+"""Those of one size among several: None where it waits for what is made for all of them."""
 
 
 Callback: TypeAlias = Callable[[Iterate], Any]
 
 
-def run(
-    f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
-) -> Solution:
-    """Drive an algorithm to its end.
+class Course:
+    """What an algorithm has come to so far.
 
     The answer is the lowest iterate (the last of equals), or simply the last of a complete run.
     """
-    trace: list[Iterate] = []
-    best: Iterate | None = None
-    lowest = np.inf
-    status = None
-    with blas_threads(f.blas_threads):
-        while status is None:
+
+    def __init__(self, f: Objective, steps: Steps | WaitingSteps, max_iter: int | None):
+        self.f, self.steps, self.max_iter = f, steps, max_iter
+        self.trace: list[Iterate] = []
+        self.best: Iterate | None = None
+        self.lowest = np.inf
+        self.status: Status | None = None
+
+    def follow(self, callback: Callback | None) -> None:
+        """On to where the algorithm ends, is ended, or waits."""
+        while self.status is None:
             try:
-                iterate = next(steps)
+                iterate = next(self.steps)
             except StopIteration as end:
-                status = end.value
-                break
-            if max_iter is not None and len(trace) > max_iter:
-                status = Status.MAX_ITER
-                break
-            trace.append(iterate)
-            if iterate.value <= lowest + f.resolution:
-                best, lowest = iterate, min(lowest, iterate.value)
+                self.status = end.value
+                return
+            if iterate is None:
+                return
+            if self.max_iter is not None and len(self.trace) > self.max_iter:
+                self.status = Status.MAX_ITER
+                return
+            self._add(iterate)
             if callback is not None and callback(iterate):
-                status = Status.STOPPED
-    if status is Status.COMPLETE:
-        best = trace[-1]
-    assert best is not None
-    return solution(best, f.complete(best), status, method, tuple(trace))
+                self.status = Status.STOPPED
+
+    def stop(self) -> None:
+        """Somewhere; every course has a start."""
+        if not self.trace:
+            self.follow(lambda x: True)
+        self.status = self.status or Status.STOPPED
+
+    def _add(self, iterate: Iterate) -> None:
+        self.trace.append(iterate)
+        if iterate.value <= self.lowest + self.f.resolution:
+            self.best, self.lowest = iterate, min(self.lowest, iterate.value)
+
+    def solution(self, method: str) -> Solution:
+        best = self.trace[-1] if self.status is Status.COMPLETE else self.best
+        assert best is not None
+        assert self.status is not None
+        return solution(best, self.f.complete(best), self.status, method, tuple(self.trace))
+
+
+def run(
+    f: Objective, steps: Steps, callback: Callback | None, max_iter: int | None, method: str
+) -> Solution:
+    """Drive an algorithm to its end."""
+    course = Course(f, steps, max_iter)
+    with blas_threads(f.blas_threads):
+        course.follow(callback)
+    return course.solution(method)
+
+
+def run_abreast(
+    f: Objective,
+    steps: dict[int, WaitingSteps],
+    advance: Callable[[], Any],
+    callback: Callback | None,
+    max_iter: int | None,
+    method: str,
+) -> dict[int, Solution]:
+    """Drive an algorithm at several sizes to its end; when all wait, `advance`."""
+    courses = {s: Course(f, one, max_iter) for s, one in steps.items()}
+    live = list(courses.values())
+    with blas_threads(f.blas_threads):
+        while live:
+            for course in live:
+                course.follow(callback)
+                if course.status is Status.STOPPED:
+                    for other in courses.values():
+                        other.stop()
+            live = [course for course in live if course.status is None]
+            if live:
+                advance()
+    return {s: course.solution(method) for s, course in courses.items()}
 
 
 def solution(

@@ -23,14 +23,15 @@ def cholesky(A: Matrix) -> Matrix | None:
 
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-    """A[k]⁻¹c[k] for every k, and whether A[k] is regular to working precision."""
-    factors, x = A.copy(), c[:, :, None].copy()
+    """A[k]⁻¹c[k] for every k, and whether A[k] is regular; what A is above the diagonal is lost."""
+    diagonals, x = A.diagonal(0, 1, 2).copy(), c[:, :, None].copy()
     failed = [
         lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2]
-        for factor, b in zip(factors.transpose(0, 2, 1), x, strict=True)
+        for factor, b in zip(A.transpose(0, 2, 1), x, strict=True)
     ]
-    left = factors.diagonal(0, 1, 2) ** 2
-    regular = (left > DEPENDENT * A.diagonal(0, 1, 2)).all(axis=1) & np.equal(failed, 0)
+    left = A.diagonal(0, 1, 2) ** 2
+    regular = (left > DEPENDENT * diagonals).all(axis=1) & np.equal(failed, 0)
+    A.reshape(len(A), -1)[:, :: A.shape[1] + 1] = diagonals
     return x[:, :, 0], regular
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ellzero.algorithms.arht import arht
+from ellzero.algorithms.arht import arht, arht_path
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
 from ellzero.algorithms.iht import iht
@@ -219,7 +219,10 @@ def _one_by_one(
     n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[int, Solution]]:
-    """Run the algorithm at every size; OMP, and those that start from it, share one run of it."""
+    """Run the algorithm at every size; OMP, and those that start from it, share one run of it.
+
+    ARHT takes all sizes at once, unless they are dealt to workers.
+    """
     start = options.get("start", "omp")
     from_omp = method in (ompr, els, exchange, arht) and isinstance(start, str) and start == "omp"
     if from_omp or (method is omp and not options):
@@ -249,6 +252,10 @@ def _one_by_one(
         for s, found in in_shares(share, tasks, workers(n_jobs, len(tasks))):
             warn_of(found)
             yield s, found
+        return
+    if method is arht:
+        starts = {s: greedy[s] if from_omp else start for s in wanted}
+        yield from arht_path(f, starts, **(options | {"callback": callback})).items()
         return
     for s, arguments in tasks:
         found = method(f, s, callback=callback, **arguments)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -38,13 +39,33 @@ def in_parts(work: Callable[[slice], Any], n: int, n_parts: int, threads: int) -
     """
     cuts = np.linspace(0, n, n_parts + 1).astype(int).tolist()
     parts = list(map(slice, cuts[:-1], cuts[1:]))
-    if threads == 1 or n_parts == 1:
+    threads = min(threads, n_parts)
+    if threads == 1:
         return list(map(work, parts))
     settings = np.geterr()  # threads begin without those of the caller
 
-    def task(part: slice) -> Any:
+    def share(k: int) -> list[Any]:
         with np.errstate(**settings):
-            return work(part)
+            return [work(part) for part in parts[k::threads]]
 
-    with blas_threads(1), ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(task, parts))
+    with blas_threads(1):
+        others = [_helpers(threads - 1).submit(share, k) for k in range(1, threads)]
+        try:
+            first = share(0)
+        finally:
+            wait(others)
+    found: list[Any] = [None] * n_parts
+    found[::threads] = first
+    for k, other in enumerate(others, 1):
+        found[k::threads] = other.result()
+    return found
+
+
+@functools.cache
+def _helpers(count: int) -> ThreadPoolExecutor:
+    """They stay, as starting them takes longer than many a product."""
+    return ThreadPoolExecutor(count)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a child has none of the threads

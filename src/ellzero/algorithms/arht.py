@@ -2,110 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Generator, Iterator
+import inspect
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import count
-from math import ceil, log
-from typing import Any, TypeAlias
+from math import ceil, inf, log
+from typing import Any
 
 import numpy as np
 
-from ellzero.algorithms.seeds import child, seed_of
+from ellzero.algorithms.runs import Ended, Runs
+from ellzero.algorithms.seeds import seed_of
 from ellzero.algorithms.start import starting_point
-from ellzero.algorithms.states import Look, State, States, change, sample
-from ellzero.checks import check_count, check_number
-from ellzero.core import Iterate, Objective, Status
-from ellzero.driver import Steps, solver
+from ellzero.algorithms.states import States
+from ellzero.checks import check_count, check_number, check_options
+from ellzero.core import Objective, Solution, Status
+from ellzero.driver import Callback, Steps, WaitingSteps, run_abreast, solver
 from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.threads import blas_threads
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
 
-
-Run: TypeAlias = Generator[State, Look, Status]
-
-
-class Window:
-    """The targets [low, high) for which a run would have gone exactly as it did."""
-
-    def __init__(self) -> None:
-        self.low, self.high = -np.inf, np.inf
-
-    def below(self, opt: float, threshold: float) -> bool:
-        """Whether opt < threshold, noting that the run's course hung on it."""
-        if opt < threshold:
-            self.high = min(self.high, threshold)
-        else:
-            self.low = max(self.low, threshold)
-        return opt < threshold
-
-
-def core_run(
-    states: States,
-    x0: Iterate,
-    opt: float,
-    rng: np.random.Generator,
-    window: Window,
-    *,
-    factor: float,
-    half_stop: bool,
-    n_steps: int | None,
-) -> Run:
-    """Algorithm 5: it says which state it is in, and is sent a look at it."""
-    f, s = states.f, len(x0.support)
-    state = states.start(x0)
-    for _ in count() if n_steps is None else range(n_steps):
-        fit, x, new, progress = yield state
-        if not window.below(opt, fit.value):
-            return Status.TARGET_REACHED
-        if s == f.n_choosable:
-            return Status.COMPLETE
-        rounding = progress <= f.resolution
-        if rounding or window.below(opt, x.value - s / factor * progress):  # line 19
-            if half_stop and 2 * np.count_nonzero(state.free) >= s:
-                return Status.SEARCH_ENDED
-            i = sample(state, x, rng)
-            if i is None:
-                return Status.SEARCH_ENDED
-            state = states.freed(state, i)
-        else:
-            state = new
-    yield state
-    return Status.SEARCH_ENDED
-
-
-def steps_of(states: States, run: Run) -> Steps:
-    """Of every state the minimiser of f over its support (line 12)."""
-    state, note = next(run), "start"
-    while True:
-        (look,) = states.look([state])
-        yield look.fit.noted(note)
-        try:
-            before, state = state, run.send(look)
-        except StopIteration as end:
-            return end.value
-        note = change(before, state)
-
-
-def abreast(states: States, runs: dict[int, Run]) -> Iterator[tuple[int, Iterate]]:
-    """The best iterate of each run, as it ends.
-
-    All runs take a step before one takes the next, so that f is asked about many states at once.
-    """
-    at = {z: next(run) for z, run in runs.items()}
-    best: dict[int, Iterate] = {}
-    while at:
-        for z, look in zip(list(at), states.look(list(at.values())), strict=True):
-            if z not in best or look.fit.value < best[z].value:
-                best[z] = look.fit
-            try:
-                at[z] = runs[z].send(look)
-            except StopIteration:
-                del at[z]
-                yield z, best[z]
+AHEAD = 4
+"""Runs towards so many of the targets that may be next begin with those towards the first."""
 
 
 class Search:
@@ -141,14 +61,23 @@ class Search:
         self.practical = setting == "practical"
         self.seed = seed_of(random_state)
         self.x0 = starting_point(f, s, start)
-        self.states = States(f, f.smoothness(2) if rho is None else rho)
+        self.rho = f.smoothness(2) if rho is None else rho
         self.B = f.lower_bound() if lower is None else lower
         self.span = f.minimize(self.x0.support[:0]).value - self.B
         gap = self.x0.value - self.B
         self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
         self._n_runs = n_runs
-        self._ended: dict[int, list[tuple[Window, Iterate]]] = {}
         self.workers = None if n_jobs in (None, 1) else workers(n_jobs, self.n_runs(self.epsilon))
+        self.attach(self.runs_of(f, s))
+
+    def runs_of(self, f: Objective, largest: int) -> Runs:
+        """For searches with these parameters and supports of up to this size."""
+        states = States(f, self.rho, largest, like=self.x0)
+        return Runs(states, PRACTICAL_FACTOR if self.practical else 1.0, half_stop=self.practical)
+
+    def attach(self, runs: Runs, name: int = 0) -> None:
+        """Let these make the runs, beside those of searches with other names."""
+        self.runs, self.name = runs, name
 
     def log_span(self, epsilon: float) -> float:
         """log((f(0) − B) / ε), at least 1."""
@@ -161,67 +90,97 @@ class Search:
             return PRACTICAL_RUNS
         return ceil(5 * log(6 * self.f.n_features * self.log_span(epsilon)))
 
-    def core(self, opt: float, epsilon: float, z: int, window: Window) -> Run:
-        """Run z of Algorithm 5."""
-        return core_run(
-            self.states,
-            self.x0,
-            opt,
-            child(self.seed, z),
-            window,
-            factor=PRACTICAL_FACTOR if self.practical else 1.0,
-            half_stop=self.practical,
-            n_steps=None if self.practical else ceil(2 * self.s * self.log_span(epsilon)),
-        )
+    def begin(self, runs: Runs, opt: float, epsilon: float, zs: list[int]) -> None:
+        run = {
+            "search": self.name,
+            "s": self.s,
+            "opt": opt,
+            "at": runs.states.start(self.x0),
+            "steps": inf if self.practical else ceil(2 * self.s * self.log_span(epsilon)),
+        }
+        runs.begin(run, self.seed, zs)
 
-    def robust(self, opt: float, epsilon: float) -> Steps:
-        """Algorithm 6, ARHT_robust: the best iterate of every run."""
-        n_runs = self.n_runs(epsilon)
-        new = [z for z in range(n_runs) if self._known(z, opt) is None]
-        ending = self.ending(opt, epsilon, new)
+    def robust(self, opt: float, epsilon: float, ahead: Sequence[float] = ()) -> WaitingSteps:
+        """Algorithm 6, ARHT_robust: the best iterate of every run.
+
+        ahead : targets that may be next, towards which runs begin at the same time
+        """
+        n_runs, known = self.n_runs(epsilon), partial(self.runs.known, self.name, opt=opt)
+        self._begin_unknown(opt, epsilon, ahead)
         for z in range(n_runs):
-            while (x := self._known(z, opt)) is None:
-                ended, window, best = next(ending)
-                self._ended.setdefault(ended, []).append((window, best))
+            while (x := known(z)) is None:
+                yield None
             yield x.noted(f"opt={opt:.6g} run {z}")
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
 
-    def ending(
-        self, opt: float, epsilon: float, zs: list[int]
-    ) -> Iterator[tuple[int, Window, Iterate]]:
-        """The window and the best iterate of each of these runs, as it ends."""
-        if self.workers is not None:
-            share = partial(_share, self.alone(), opt, epsilon)
-            yield from in_shares(share, zs, self.workers)
+    def _begin_unknown(self, opt: float, epsilon: float, ahead: Sequence[float]) -> None:
+        unknown = partial(self.runs.unknown, self.name, self.n_runs(epsilon))
+        zs = unknown(opt)
+        if not zs:
             return
-        windows = {z: Window() for z in zs}
-        runs = {z: self.core(opt, epsilon, z, window) for z, window in windows.items()}
-        for z, best in abreast(self.states, runs):
-            yield z, windows[z], best
+        if self.workers is None:
+            self.runs.drop(self.name)
+            for target in (opt, *ahead):
+                self.begin(self.runs, target, epsilon, unknown(target))
+            return
+        for z, ended in in_shares(partial(_share, self, opt, epsilon), zs, self.workers):
+            self.runs.note(self.name, z, ended)
 
-    def alone(self) -> Search:
-        """The same without workers, and with a memory of its own."""
-        other = copy.copy(self)
-        other.f = self.f.apart()
-        other.workers, other.states, other._ended = None, States(other.f, self.states.rho), {}
-        return other
+    def ahead(self, low: float, high: float) -> list[float]:
+        """The guesses that follow if none is reached."""
+        targets: list[float] = []
+        while high - low > self.epsilon and len(targets) < AHEAD:
+            low = (low + high) / 2
+            targets.append(low)
+        return targets
 
-    def _known(self, z: int, opt: float) -> Iterate | None:
-        """The best iterate of run z, if one towards another target has gone the same way."""
-        for window, x in self._ended.get(z, []):
-            if window.low <= opt < window.high:
-                return x
-        return None
+    def lowest(self) -> WaitingSteps:
+        """Algorithm 6, ARHT: a binary search for the lowest target that is reached."""
+        low, b, epsilon = self.B, self.x0, self.epsilon
+        yield b
+        while b.value - low > epsilon:
+            m = (low + b.value) / 2
+            x = b
+            for run in self.robust(m, epsilon / 3, self.ahead(m, b.value)):
+                if run is None:
+                    yield None
+                    continue
+                x = run if run.value < x.value else x.noted(run.note)
+                yield x
+            if x.value < b.value - self.f.resolution:
+                b = x
+            if x.value > m + epsilon / 3:
+                low = m
+        return Status.SEARCH_ENDED
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a worker, which has a memory and workers of its own."""
+        return self.__dict__ | {"runs": None, "workers": None}
 
 
-def _share(
-    search: Search, opt: float, epsilon: float, zs: list[int]
-) -> list[tuple[int, Window, Iterate]]:
-    own = search.alone()  # where workers are threads, all are handed the same search
-    with blas_threads(search.f.blas_threads):
-        return list(own.ending(opt, epsilon, zs))
+def _share(search: Search, opt: float, epsilon: float, zs: list[int]) -> list[tuple[int, Ended]]:
+    f = search.f.apart()
+    runs = search.runs_of(f, search.s)
+    search.begin(runs, opt, epsilon, zs)
+    with blas_threads(f.blas_threads):
+        while len(runs.live):
+            runs.step()
+    return [(z, ended) for z in zs if (ended := runs.last(search.name, z))]
+
+
+def stepping(runs: Runs, steps: WaitingSteps) -> Steps:
+    """The iterates, with a step of all runs where they are waited for."""
+    while True:
+        try:
+            x = next(steps)
+        except StopIteration as end:
+            return end.value
+        if x is None:
+            runs.step()
+        else:
+            yield x
 
 
 @solver(options=Search)
@@ -232,7 +191,19 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     """
     check_number("opt", opt)
     search = Search(f, s, **options)
-    return steps_of(search.states, search.core(opt, search.epsilon, 0, Window()))
+    runs, states, note = search.runs, search.runs.states, "start"
+    search.begin(runs, opt, search.epsilon, [0])
+    while True:
+        at = runs.live["at"][0]
+        runs.step()
+        x = states.fit(at)
+        yield x.noted(note)
+        if not len(runs.live):
+            break
+        note = states.change(at, runs.live["at"][0])
+    if x.value <= opt:
+        return Status.TARGET_REACHED
+    return Status.COMPLETE if s == f.n_choosable else Status.SEARCH_ENDED
 
 
 @solver(options=Search)
@@ -243,7 +214,7 @@ def arht_robust(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     """
     check_number("opt", opt)
     search = Search(f, s, **options)
-    return search.robust(opt, search.epsilon)
+    return stepping(search.runs, search.robust(opt, search.epsilon))
 
 
 @solver(options=Search)
@@ -268,17 +239,25 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
         same up to rounding: products of X with the points of a group depend on the group.
     """
     search = Search(f, s, **options)
-    low, b, epsilon = search.B, search.x0, search.epsilon
-    yield b
     with search.workers or nullcontext():
-        while b.value - low > epsilon:
-            m = (low + b.value) / 2
-            x = b
-            for run in search.robust(m, epsilon / 3):
-                x = min(x, run, key=lambda x: x.value)
-                yield x.noted(run.note)
-            if x.value < b.value - f.resolution:
-                b = x
-            if x.value > m + epsilon / 3:
-                low = m
-    return Status.SEARCH_ENDED
+        return (yield from stepping(search.runs, search.lowest()))
+
+
+def arht_path(
+    f: Objective,
+    starts: dict[int, Any],
+    *,
+    callback: Callback | None = None,
+    max_iter: int | None = None,
+    **options: Any,
+) -> dict[int, Solution]:
+    """`arht` at several sizes, each from its own start; the runs of all sizes go side by side."""
+    check_options("arht", options, set(inspect.signature(arht).parameters))
+    if max_iter is not None:
+        check_count("max_iter", max_iter, 0)
+    searches = {s: Search(f, s, **(options | {"start": x})) for s, x in starts.items()}
+    runs = searches[max(searches)].runs
+    for s, search in searches.items():
+        search.attach(runs, name=s)
+    steps = {s: search.lowest() for s, search in searches.items()}
+    return run_abreast(f, steps, runs.step, callback, max_iter, "arht")

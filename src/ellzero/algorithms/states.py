@@ -2,123 +2,209 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Iterate, Objective, Support, magnitudes
+from ellzero.core import Iterate, Iterates, Objective, Support, Vector, magnitudes
+
+Mask = NDArray[np.bool_]
 
 
-@dataclass(eq=False, slots=True)
-class State:
-    """Where a run is: at a support S, having set the features U = [n] ∖ R free."""
+class Table:
+    """Records that are numbered in the order in which their keys are first met."""
 
-    S: Support
-    U: frozenset[int]
-    free: NDArray[np.bool_]  # which of S are in U
-    near: Iterate  # where to begin when f is minimised step by step
+    def __init__(self, *fields: tuple[Any, ...]):
+        self._numbers: dict[Hashable, int] = {}
+        self._records = np.zeros(64, dtype=np.dtype(list(fields)))
 
+    def __len__(self) -> int:
+        return len(self._numbers)
 
-class Look(NamedTuple):
-    """What a step of Algorithm 5 looks at."""
+    def __getitem__(self, field: str) -> Any:
+        return self._records[field]
 
-    fit: Iterate  # argmin over S of f
-    x: Iterate  # argmin over S of g_R
-    new: State  # at S ∪ {i} ∖ {j}
-    progress: float  # by how much the minimum of g_R is less there
+    def numbers(self, keys: Iterable[Hashable]) -> tuple[Support, Support]:
+        """Of these keys, and for each new one, in the order of their numbers, where it is first."""
+        known, before = self._numbers, len(self._numbers)
+        numbers = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
+        fresh = (numbers >= before).nonzero()[0]
+        _, first = np.unique(numbers[fresh], return_index=True)
+        if len(known) > len(self._records):
+            more = np.zeros(len(known), dtype=self._records.dtype)
+            self._records = np.concatenate([self._records, more])
+        return numbers, fresh[first]
 
 
 class States:
-    """All is remembered: the same states recur between restarts and guesses."""
+    """A state is a support S and the set U = [n] ∖ R of the features that were set free.
 
-    def __init__(self, f: Objective, rho: float):
+    All is remembered: the same states recur between restarts and guesses. Supports are filled up
+    to one length with −1. Where a feature outside S is in U, that matters only when it comes back,
+    so minimisers have a table of their own.
+    """
+
+    def __init__(self, f: Objective, rho: float, s: int, like: Iterate):
         self.f, self.rho = f, rho
-        self._states: dict[tuple[bytes, frozenset[int]], State] = {}
-        self._looks: dict[State, Look] = {}
-        self._minimisers: dict[State, Iterate] = {}  # of g_R
-        self._fits: dict[bytes, Iterate] = {}  # of f, by support
+        self._steepest = f.successive_steepest()
+        nuisance = [] if like.nuisance is None else [("nuisance", float, like.nuisance.shape)]
+        self._has_nuisance = bool(nuisance)
+        self.minimisers = Table(
+            ("S", np.intp, (s,)),
+            ("free", bool, (s,)),
+            ("n_free", np.intp),
+            ("coef", float, (s, *f.per_feature)),
+            ("value", float),
+            *nuisance,
+        )
+        self.states = Table(
+            ("x", np.intp),  # argmin over S of g_R
+            ("U", np.intp),
+            ("fit", np.intp),  # argmin over S of f
+            ("new", np.intp),  # the state at S ∪ {i} ∖ {j}
+            ("progress", float),  # by how much the minimum of g_R is less there
+            ("known", bool),  # are the last three?
+        )
+        self._sets: dict[frozenset[int], int] = {frozenset(): 0}
+        self._members = [frozenset[int]()]
 
-    def start(self, x: Iterate) -> State:
-        """At the support of x, all of it regularised."""
-        return self._at(x.support, frozenset(), np.zeros(len(x.support), dtype=bool), x)
+    def start(self, x: Iterate) -> int:
+        """At the support of x, which minimises f there; all of it is regularised."""
+        S = np.full((1, self.minimisers["S"].shape[1]), -1)
+        S[0, : len(x.support)] = x.support
+        coef = np.zeros((1, *self.minimisers["coef"].shape[1:]))
+        coef[0, : len(x.support)] = x.coef
+        nuisance = None if x.nuisance is None else x.nuisance[None]
+        fit, new = self.minimisers.numbers(_rows(S, S >= 0))
+        if len(new):
+            found = Iterates(S, coef, np.array([x.value]), self.f.n_features, nuisance)
+            self._store(fit, found, S >= 0)
+        at = self._minimised(S, np.zeros_like(S, dtype=bool), fit)
+        return int(self._numbered(at, np.zeros(1, dtype=np.intp))[0])
 
-    def freed(self, state: State, i: int) -> State:
-        """The same support, i being set free."""
-        fit = self._looks[state].fit
-        return self._at(state.S, state.U | {i}, state.free | (state.S == i), fit)
+    def freed(self, states: Support, i: Support) -> Support:
+        """The same supports, an i of each being set free."""
+        _, first, same = np.unique(
+            states * self.f.n_features + i, return_index=True, return_inverse=True
+        )
+        states, i = states[first], i[first]
+        x, U = self.states["x"][states], self.states["U"][states].tolist()
+        S = self.minimisers["S"][x]
+        free = self.minimisers["free"][x] | (S == i[:, None])
+        x = self._minimised(S, free, self.states["fit"][states])
+        after = [self._with(u, k) for u, k in zip(U, i.tolist(), strict=True)]
+        return self._numbered(x, np.array(after, dtype=np.intp))[same]
 
-    def look(self, states: list[State]) -> list[Look]:
-        new = [state for state in dict.fromkeys(states) if state not in self._looks]
-        if new:
-            self._looks.update(zip(new, self._look(new), strict=True))
-        return [self._looks[state] for state in states]
+    def look(self, states: Support) -> Mask:
+        """Find out what a step asks; false for states about which f is better asked later."""
+        known = self.states["known"]
+        new = np.unique(states[~known[states]])
+        if len(new):
+            ready = self.f.at_hand(self.minimisers["S"][self.states["x"][new]])
+            later = np.zeros(len(known), dtype=bool)
+            later[new[~ready]] = True
+            if 2 * later[states].sum() > len(states):  # a few take nearly as long as many
+                ready[:] = True
+            if ready.any():
+                self._look(new[ready])
+        return self.states["known"][states]
 
-    def _at(self, S: Support, U: frozenset[int], free: NDArray[np.bool_], near: Iterate) -> State:
-        key = S.tobytes(), U
-        state = self._states.get(key)
-        if state is None:
-            state = self._states[key] = State(S, U, free, near)
-        return state
+    def iterates(self, minimisers: Support) -> Iterates:
+        t, k = self.minimisers, minimisers
+        nuisance = t["nuisance"][k] if self._has_nuisance else None
+        return Iterates(t["S"][k], t["coef"][k], t["value"][k], self.f.n_features, nuisance)
 
-    def _look(self, states: list[State]) -> list[Look]:
-        self._minimise({}, states)
-        xs = [self._minimisers[state] for state in states]
-        complete = len(states[0].S) == self.f.n_choosable
-        new = states if complete else self._swapped(states, xs)
-        keys = [state.S.tobytes() for state in states]
-        self._minimise(dict(zip(keys, states, strict=True)), new)
-        return [
-            Look(self._fits[key], x, there, x.value - self._minimisers[there].value)
-            for key, x, there in zip(keys, xs, new, strict=True)
-        ]
+    def fit(self, state: int) -> Iterate:
+        return self.iterates(self.states["fit"][[state]])[0]
 
-    def _swapped(self, states: list[State], xs: list[Iterate]) -> list[State]:
-        S = np.array([state.S for state in states])
-        free = np.array([state.free for state in states])
-        sizes = magnitudes(np.concatenate([x.coef for x in xs])).reshape(S.shape)
-        ins = self.f.steepest(xs)  # outside S, x is zero and the gradients of g_R and f agree
+    def sample(self, states: Support, draws: Vector) -> Support:
+        """An i in S ∩ R with probability ∝ x_i², by search in partial sums; −1 if all are zero."""
+        x = self.states["x"][states]
+        weights = self._sizes(x) ** 2
+        weights[self.minimisers["free"][x]] = 0.0
+        sums = weights.cumsum(axis=1)
+        total = sums[:, -1]
+        k = (sums <= (draws * total)[:, None]).sum(axis=1)
+        k = np.minimum(k, sums.argmax(axis=1))  # rounding may lead past the last in R
+        return np.where(total > 0, self.minimisers["S"][x, k], -1)
+
+    def change(self, before: int, after: int) -> str:
+        """The step from one state to the next."""
+        x, U = self.states["x"], self.states["U"]
+        for i in self._members[U[after]] - self._members[U[before]]:
+            return f"free {i}"
+        old, new = (set(self.minimisers["S"][x[state]].tolist()) for state in (before, after))
+        return " ".join([*(f"+{i}" for i in new - old), *(f"-{j}" for j in old - new)])
+
+    def _look(self, states: Support) -> None:
+        x, U = self.states["x"][states], self.states["U"][states]
+        S = self.minimisers["S"][x]
+        (swaps,) = ((S >= 0).sum(axis=1) < self.f.n_choosable).nonzero()
+        T, T_free = self._swapped(x[swaps], U[swaps])
+        found = self._minimised(
+            np.concatenate([S, T]),
+            np.concatenate([S >= 0, T_free]),
+            np.concatenate([x, x[swaps]]),
+        )
+        there = x.copy()
+        there[swaps] = found[len(x) :]
+        new = self._numbered(there, U)
+        value = self.minimisers["value"]
+        self.states["fit"][states] = found[: len(x)]
+        self.states["new"][states] = new
+        self.states["progress"][states] = value[x] - value[there]
+        self.states["known"][states] = True
+
+    def _swapped(self, x: Support, U: Support) -> tuple[Support, Mask]:
+        S, free = self.minimisers["S"][x], self.minimisers["free"][x]
+        if not len(x):
+            return S, free
+        ins = self._steepest(self.iterates(x))  # outside S the gradients of g_R and f agree
+        sizes = np.where(S >= 0, self._sizes(x), np.inf)
         out = np.arange(len(S)), sizes.argmin(axis=1)
         S[out] = ins
-        free[out] = [i in state.U for i, state in zip(ins, states, strict=True)]
-        order = out[0][:, None], S.argsort(axis=1)
-        return [
-            self._at(T, state.U, T_free, x)
-            for T, T_free, state, x in zip(S[order], free[order], states, xs, strict=True)
-        ]
+        free[out] = [i in self._members[u] for i, u in zip(ins.tolist(), U.tolist(), strict=True)]
+        order = out[0][:, None], np.where(S >= 0, S, self.f.n_features).argsort(axis=1)
+        return S[order], free[order]
 
-    def _minimise(self, by_support: dict[bytes, State], states: list[State]) -> None:
-        """f over the supports of the first, g_R over those of the others, where not yet done."""
-        fitted = {key: state for key, state in by_support.items() if key not in self._fits}
-        new = [state for state in dict.fromkeys(states) if state not in self._minimisers]
-        asked = [*fitted.values(), *new]
-        if not asked:
-            return
-        ridges = np.where([state.free for state in asked], 0.0, self.rho)
-        ridges[: len(fitted)] = 0.0
-        supports = np.array([state.S for state in asked])
-        starts = [self._minimisers.get(state, state.near) for state in asked]
-        found = self.f.minimize_each(supports, ridges, starts)
-        self._fits.update(zip(fitted, found[: len(fitted)], strict=True))
-        self._minimisers.update(zip(new, found[len(fitted) :], strict=True))
+    def _sizes(self, x: Support) -> NDArray[np.float64]:
+        coef = self.minimisers["coef"][x]
+        return magnitudes(coef.reshape(-1, *self.f.per_feature)).reshape(coef.shape[:2])
+
+    def _minimised(self, S: Support, free: Mask, near: Support) -> Support:
+        """The minimisers over each S of f + ρ/2 ‖x_R‖², R being what is not free."""
+        numbers, new = self.minimisers.numbers(_rows(S, free))
+        if len(new):
+            ridges = np.where(free[new], 0.0, self.rho)
+            found = self.f.minimize_each(S[new], ridges, self.iterates(near[new]))
+            self._store(numbers[new], found, free[new])
+        return numbers
+
+    def _store(self, numbers: Support, found: Iterates, free: Mask) -> None:
+        t = self.minimisers
+        t["S"][numbers], t["free"][numbers] = found.support, free
+        t["n_free"][numbers] = free.sum(axis=1)
+        t["coef"][numbers], t["value"][numbers] = found.coef, found.value
+        if found.nuisance is not None:
+            t["nuisance"][numbers] = found.nuisance
+
+    def _numbered(self, x: Support, U: Support) -> Support:
+        numbers, new = self.states.numbers(zip(x.tolist(), U.tolist(), strict=True))
+        self.states["x"][numbers[new]], self.states["U"][numbers[new]] = x[new], U[new]
+        return numbers
+
+    def _with(self, U: int, i: int) -> int:
+        """U ∪ {i}."""
+        members = self._members[U] | {i}
+        number = self._sets.setdefault(members, len(self._sets))
+        if number == len(self._members):
+            self._members.append(members)
+        return number
 
 
-def sample(state: State, x: Iterate, rng: np.random.Generator) -> int | None:
-    """An i in S ∩ R with probability proportional to x_i², by binary search in partial sums."""
-    weights = magnitudes(x.coef) ** 2
-    weights[state.free] = 0.0
-    sums = weights.cumsum()
-    draw, total = rng.random(), sums[-1]
-    if total == 0:
-        return None
-    k = sums.searchsorted(draw * total, side="right")
-    return int(state.S[min(k, sums.argmax())])  # rounding may lead past the last in R
-
-
-def change(before: State, after: State) -> str:
-    """The step from one state to the next."""
-    for i in after.U - before.U:
-        return f"free {i}"
-    old, new = set(before.S.tolist()), set(after.S.tolist())
-    return " ".join([*(f"+{i}" for i in new - old), *(f"-{j}" for j in old - new)])
+def _rows(S: Support, free: Mask) -> list[bytes]:
+    """Each row as something to be looked up."""
+    rows = np.ascontiguousarray(2 * S + free)
+    return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0].tolist()

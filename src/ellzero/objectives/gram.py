@@ -64,6 +64,8 @@ class Gram(Protocol):
     diagonal: Vector
     keeps: bool
     """Are rows held once they were asked for?"""
+    threads: int
+    """How many may share large products."""
 
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
@@ -74,6 +76,9 @@ class Gram(Protocol):
     def blocks(self, S: Support) -> NDArray[np.float64]:
         """C[T, T] for every row T of S."""
 
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        """For every row of S, whether to ask for its rows of C now."""
+
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
 
@@ -83,6 +88,7 @@ class Gram(Protocol):
 
 class DenseGram:
     keeps = True
+    threads = 1
 
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
@@ -104,6 +110,9 @@ class DenseGram:
     def blocks(self, S: Support) -> NDArray[np.float64]:
         return self.matrix.take(S[:, :, None] * len(self.matrix) + S[:, None, :])
 
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        return np.ones(len(S), dtype=bool)
+
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         return product(A, self.matrix[S])
 
@@ -123,6 +132,7 @@ class LazyGram:
     """
 
     keeps = True
+    threads = 1
 
     def __init__(
         self,
@@ -134,9 +144,9 @@ class LazyGram:
         tolerated: float = TOLERATED_LOSS,
     ):
         self.design, self.weight = design, weight
-        self._threads = current_blas_threads()
+        self.threads = current_blas_threads()
         total = weight.sum()
-        self.mean, self.norms2 = design.means_and_norms(weight, centre, self._threads)
+        self.mean, self.norms2 = design.means_and_norms(weight, centre, self.threads)
         self.N = design.columns(F) - self.mean[F]
         own = (self.N.T * weight) @ self.N
         self._project(total, own, self._times(weight[:, None] * self.N), F, ridge)
@@ -174,8 +184,8 @@ class LazyGram:
         """(X_T − mean)ᵀ V; one pass over X where T is not given."""
         if not isinstance(T, slice):
             return self._columns(T).T @ V
-        with blas_threads(self._threads):
-            product = self.design.transposed_times(V, self._threads)
+        with blas_threads(self.threads):
+            product = self.design.transposed_times(V, self.threads)
         if self.mean.any():
             for column, total in zip(product.T, V.sum(axis=0), strict=True):
                 column -= total * self.mean
@@ -236,10 +246,24 @@ class LazyGram:
     def blocks(self, S: Support) -> NDArray[np.float64]:
         with self._lock:
             slots, store = self._slot[S], self._store
-        if (slots >= 0).all():
-            return store.take(slots[:, :, None] * store.shape[1] + S[:, None, :])
-        features, places = union(S, len(self._slot))
-        return self.block(features)[places[:, :, None], places[:, None, :]]
+        i, j = S[:, :, None], S[:, None, :]
+        kept = slots >= 0
+        if kept.all():
+            return store.take(slots[:, :, None] * store.shape[1] + j)
+        neither = ~(kept[:, :, None] | kept[:, None, :])
+        if not len(store) or (neither & (i != j)).any():
+            features, places = union(S, len(self._slot))
+            return self.block(features)[places[:, :, None], places[:, None, :]]
+        row = np.where(kept[:, :, None], slots[:, :, None], slots[:, None, :])
+        column = np.where(kept[:, :, None], j, i)
+        blocks = store.take(row * store.shape[1] + column, mode="wrap")
+        return np.where(neither, self.diagonal[i], blocks)
+
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        missing = self._slot[S] < 0
+        if not self.keeps or np.unique(S[missing]).size >= A_PASS:
+            return np.ones(len(S), dtype=bool)
+        return np.logical_not(missing.any(axis=1))
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         if self.keeps:

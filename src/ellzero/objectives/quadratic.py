@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import NONE, Iterate, Matrix, Objective, Support, Vector, smallest, union
+from ellzero.core import (
+    NONE,
+    Iterate,
+    Iterates,
+    Matrix,
+    Objective,
+    Support,
+    Vector,
+    filled,
+    smallest,
+)
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
+from ellzero.objectives.steepest import Steepest
+
+WIDTH = 8
+"""Supports are filled up to multiples of this, and solved for together with others as long."""
 
 SCREENED = 512
 """So many columns with large gradients are looked at where moments are not held."""
@@ -90,35 +104,45 @@ class Quadratic(Objective):
         value = float(self.unit**2 * (self.half - 0.5 * c @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
 
-    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
-        S, rows = np.array([x.support for x in xs]), np.arange(len(xs))[:, None]
-        features, places = union(S, self.n_features)
-        A = np.zeros((len(xs), len(features)))
-        A[rows, places] = np.array([x.coef for x in xs]) * (self.scale[S] / self.unit)
-        sizes = self.gram.combined(features, A)
-        sizes -= self.c
-        sizes *= self.scale
-        np.abs(sizes, out=sizes)
-        sizes[rows, S] = -np.inf
-        if self.forced:
-            sizes[:, list(self.forced)] = -np.inf
-        return sizes.argmax(axis=1).tolist()
+    def steepest(self, xs: Iterates) -> Support:
+        return self.successive_steepest()(xs)
 
-    def minimize_each(
-        self, supports: Support, ridges: Matrix, starts: Sequence[Iterate]
-    ) -> list[Iterate]:
-        A, c, scale = self.gram.blocks(supports), self.c[supports], self.scale[supports]
+    def successive_steepest(self) -> Callable[[Iterates], Support]:
+        steepest = Steepest(self.gram, self.c, self.scale, self.forced)
+
+        def of(xs: Iterates) -> Support:
+            x = xs.coef * (self.scale[filled(xs.support)] / self.unit)
+            return steepest(xs.support, x)
+
+        return of
+
+    def at_hand(self, supports: Support) -> NDArray[np.bool_]:
+        return self.gram.at_hand(filled(supports))
+
+    def minimize_each(self, supports: Support, ridges: Matrix, starts: Iterates) -> Iterates:
+        coef, values = np.zeros(supports.shape), np.empty(len(supports))
+        sizes = np.count_nonzero(supports >= 0, axis=1)
+        widths = -(-sizes // WIDTH)
+        for width in np.unique(widths):
+            (k,) = (widths == width).nonzero()
+            s = min(width * WIDTH, supports.shape[1])
+            coef[k, :s], values[k] = self._minimized(supports[k, :s], ridges[k, :s])
+        return Iterates(supports, coef, values, self.n_features)
+
+    def _minimized(self, S: Support, ridges: Matrix) -> tuple[Matrix, Vector]:
+        inside, T = S >= 0, filled(S)
+        A, c, scale = self.gram.blocks(T), self.c[T] * inside, self.scale[T]
+        s = int(np.count_nonzero(inside, axis=1).min())
+        A[:, s:] *= inside[:, s:, None]
+        A[:, :, s:] *= inside[:, None, s:]
         diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
-        diagonals += scaled_ridge(self.ridge[supports] + ridges, scale)
+        diagonals += np.where(inside, scaled_ridge(self.ridge[T] + ridges, scale), 1.0)
         x, regular = solve_each(A, c)
         for k in (~regular).nonzero()[0]:
-            x[k] = pseudo_inverse(A[k]) @ c[k]
+            own = slice(np.count_nonzero(inside[k]))
+            x[k, own] = pseudo_inverse(A[k, own, own]) @ c[k, own]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
-        coefs = x * (self.unit / scale)
-        return [
-            Iterate(S, coef, value, self.n_features)
-            for S, coef, value in zip(supports, coefs, values.tolist(), strict=True)
-        ]
+        return x * (self.unit / scale), values
 
     def smoothness(self, k: int) -> float:
         """Exact for k ≤ 2 when the Gram matrix is held; otherwise the best of several bounds."""

@@ -1,0 +1,77 @@
+"""The features with the largest gradients, for many points of a quadratic at once."""
+
+import numpy as np
+import pytest
+
+from ellzero import LeastSquares, arht, path
+from ellzero.core import Iterates, magnitudes
+from ellzero.objectives import steepest
+
+
+@pytest.fixture(autouse=True)
+def _in_small_parts(monkeypatch, lazy_gram):
+    """As on data with many features and points."""
+    monkeypatch.setattr(steepest, "COLUMNS", 16)
+    monkeypatch.setattr(steepest, "TOGETHER", 8)
+    monkeypatch.setattr(steepest, "WORTH", 0)
+
+
+def points(f, rng, count, largest):
+    supports, coef = np.full((count, largest), -1), np.zeros((count, largest))
+    for row, x in zip(supports, coef, strict=True):
+        s = rng.integers(1, largest + 1)
+        row[:s] = np.sort(rng.choice(f.choosable, s, replace=False))
+        x[:s] = f.minimize(row[:s]).coef * rng.uniform(0.2, 1.0, s)
+    return Iterates(supports, coef, np.zeros(count), f.n_features)
+
+
+def alone(f, xs):
+    return [f.largest_outside(x.support, magnitudes(f.gradient(x))) for x in xs]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 12.0])
+def test_they_are_those_of_each_point(rng, threads, spread):
+    X = rng.standard_normal((40, 75)) * 10 ** rng.uniform(-spread, spread, 75)
+    f = LeastSquares(X, rng.standard_normal(40), fit_intercept=True, forced=[0, 20])
+    f.gram.threads = threads
+    find = f.successive_steepest()
+    for count in (1, 9, 50, 3):
+        xs = points(f, rng, count, 9)
+        assert find(xs).tolist() == alone(f, xs)
+
+
+def test_of_equals_the_first_is_taken_whoever_else_is_asked_about(rng):
+    X = rng.standard_normal((30, 40))
+    X = np.hstack([X, X[:, ::-1], -X])  # everything three times
+    f = LeastSquares(X, rng.standard_normal(30))
+    xs = points(f, rng, 40, 5)
+    together = f.steepest(xs)
+    one = [
+        f.steepest(Iterates(xs.support[[k]], xs.coef[[k]], xs.value[[k]], 120)) for k in range(40)
+    ]
+    assert together.tolist() == np.concatenate(one).tolist()
+    for x, i in zip(xs, together, strict=True):
+        sizes = np.abs(f.gradient(x))
+        sizes[x.support] = -1.0
+        assert i == (sizes > sizes.max() * (1 - 1e-9)).argmax()
+
+
+def test_a_path_with_copies_of_columns_is_that_of_its_sizes(rng):
+    X = rng.standard_normal((50, 30))
+    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    y = X[:, 0] - X[:, 1] + X[:, 2:6].sum(axis=1) + rng.standard_normal(50)
+    f = LeastSquares(np.hstack([X, X]), y)
+    options = {"start": "first", "random_state": 0, "n_runs": 6, "rho": 2.0, "lower": 0.0}
+    found = path(f, range(1, 9), "arht", **options)
+    for s, solution in found.items():
+        other = arht(LeastSquares(np.hstack([X, X]), y), s, **options)
+        assert solution.support.tolist() == other.support.tolist()
+        assert [x.note for x in solution.trace] == [x.note for x in other.trace]
+
+
+def test_numbers_too_large_for_single_precision(rng):
+    f = LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40))
+    xs = points(f, rng, 12, 4)
+    huge = Iterates(xs.support, 1e60 * xs.coef, xs.value, 30)
+    assert f.steepest(huge).tolist() == alone(f, huge)
