@@ -75,3 +75,12 @@ def test_numbers_too_large_for_single_precision(rng):
     xs = points(f, rng, 12, 4)
     huge = Iterates(xs.support, 1e60 * xs.coef, xs.value, 30)
     assert f.steepest(huge).tolist() == alone(f, huge)
+
+
+def test_what_single_precision_does_not_tell_double_precision_does(rng):
+    X = rng.standard_normal((30, 40))
+    f = LeastSquares(np.hstack([X, X * (1 + 1e-9)]), rng.standard_normal(30))
+    xs = points(f, rng, 40, 5)
+    found = f.steepest(xs)
+    assert found.tolist() == alone(f, xs)
+    assert (found >= 40).mean() > 0.5
