@@ -435,9 +435,19 @@ def run(method, f, s, problem, seconds=10):
     assert np.isfinite(found.x).all()
     assert np.isfinite(found.value)
     tol = 1e-9 * value_of_nothing(problem)
-    assert_allclose(found.value, problem.value(found.x, found.intercept), rtol=1e-8, atol=tol)
+    there = problem.value(found.x, found.intercept)
+    assert_allclose(found.value, there, rtol=1e-8, atol=tol + rounding(found, problem))
     assert found.value <= problem.profile(problem.zero).value + tol
     return found
+
+
+def rounding(found, problem):
+    """What can be made of a sum of squares by rounding predictions, which hangs on the machine."""
+    if problem.loss != "squares":
+        return 0.0
+    residuals = np.abs(problem.y - problem.X @ found.x - found.intercept)
+    terms = np.abs(problem.X) @ np.abs(found.x) + abs(found.intercept)
+    return np.finfo(float).eps * residuals @ terms
 
 
 def value_of_nothing(problem):
