@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ellzero import LeastSquares, arht, path
+from ellzero import LeastSquares, arht, core, path
 from ellzero.core import Iterates, magnitudes
 from ellzero.objectives import steepest
 
@@ -84,3 +84,24 @@ def test_what_single_precision_does_not_tell_double_precision_does(rng):
     found = f.steepest(xs)
     assert found.tolist() == alone(f, xs)
     assert (found >= 40).mean() > 0.5
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_column_of_zeros_never_enters_however_small_the_others_are(rng, fit_intercept):
+    X = (rng.standard_normal((60, 30)) + 2 * rng.standard_normal((60, 1))) * 1e-16
+    y = 1e16 * X[:, 10:16].sum(axis=1) + rng.standard_normal(60)
+    X[:, 0] = float(fit_intercept)
+    f = LeastSquares(X, y, fit_intercept=fit_intercept)
+    xs = points(f, rng, 20, 5)
+    assert f.steepest(xs).tolist() == alone(f, xs)
+    found = arht(f, 5, start=[1, 2, 3, 4, 5], random_state=0)
+    assert found.value < 0.5 * found.trace[0].value
+
+
+def test_many_points_on_many_features_are_looked_at_in_parts(rng, monkeypatch):
+    X = rng.standard_normal((30, 40))
+    f = LeastSquares(np.hstack([X, X]), rng.standard_normal(30), forced=[3])  # none is clear
+    xs = points(f, rng, 30, 5)
+    whole = f.steepest(xs).tolist()
+    monkeypatch.setattr(core, "AT_ONCE", 500)
+    assert f.steepest(xs).tolist() == whole

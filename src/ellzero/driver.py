@@ -55,6 +55,7 @@ class Course:
                 return
             if self.max_iter is not None and len(self.trace) > self.max_iter:
                 self.status = Status.MAX_ITER
+                self.steps.close()
                 return
             self._add(iterate)
             if callback is not None and callback(iterate):

@@ -111,9 +111,11 @@ def path(
     sizes : the numbers of features wanted
     method : "auto", ellzero's own search over all sizes up to the largest, or the name of one of
         the algorithms: "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"
-    callback : called with every iterate; a true answer ends the search
-    n_jobs : for an algorithm that takes the sizes one by one (any but "auto" and "omp"), how many
-        of them joblib runs at the same time; the answers are the same
+    callback : called with every iterate; a true answer ends the search. "ompr", "els", "exchange",
+        "iht" and "lasso" take the sizes one by one, and there the path ends with the size that was
+        stopped; "arht" takes them side by side, and every size has what was found until then
+    n_jobs : for any algorithm but "auto" and "omp", how many sizes joblib runs at the same time;
+        the answers are the same
     options : for "auto" `effort` (time for quality; 1 by default), `max_iter` (improvements after
         which to stop; no limit by default) and `random_state` (0 by default); otherwise those of
         the algorithm

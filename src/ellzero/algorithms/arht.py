@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import cached_property, partial
 from math import ceil, inf, log
 from typing import Any
 
@@ -68,14 +68,18 @@ class Search:
         self.epsilon = max(1e-3 * gap if epsilon is None else epsilon, 10 * f.resolution)
         self._n_runs = n_runs
         self.workers = None if n_jobs in (None, 1) else workers(n_jobs, self.n_runs(self.epsilon))
-        self.attach(self.runs_of(f, s))
+        self.name = 0
+
+    @cached_property
+    def runs(self) -> Runs:
+        return self.runs_of(self.f, self.s)
 
     def runs_of(self, f: Objective, largest: int) -> Runs:
         """For searches with these parameters and supports of up to this size."""
         states = States(f, self.rho, largest, like=self.x0)
         return Runs(states, PRACTICAL_FACTOR if self.practical else 1.0, half_stop=self.practical)
 
-    def attach(self, runs: Runs, name: int = 0) -> None:
+    def attach(self, runs: Runs, name: int) -> None:
         """Let these make the runs, beside those of searches with other names."""
         self.runs, self.name = runs, name
 
@@ -140,24 +144,29 @@ class Search:
         """Algorithm 6, ARHT: a binary search for the lowest target that is reached."""
         low, b, epsilon = self.B, self.x0, self.epsilon
         yield b
-        while b.value - low > epsilon:
-            m = (low + b.value) / 2
-            x = b
-            for run in self.robust(m, epsilon / 3, self.ahead(m, b.value)):
-                if run is None:
-                    yield None
-                    continue
-                x = run if run.value < x.value else x.noted(run.note)
-                yield x
-            if x.value < b.value - self.f.resolution:
-                b = x
-            if x.value > m + epsilon / 3:
-                low = m
+        try:
+            while b.value - low > epsilon:
+                m = (low + b.value) / 2
+                x = b
+                for run in self.robust(m, epsilon / 3, self.ahead(m, b.value)):
+                    if run is None:
+                        yield None
+                        continue
+                    x = run if run.value < x.value else x.noted(run.note)
+                    yield x
+                if x.value < b.value - self.f.resolution:
+                    b = x
+                if x.value > m + epsilon / 3:
+                    low = m
+        finally:
+            self.runs.drop(self.name)  # those of other sizes may go on
         return Status.SEARCH_ENDED
 
     def __getstate__(self) -> dict[str, Any]:
         """For a worker, which has a memory and workers of its own."""
-        return self.__dict__ | {"runs": None, "workers": None}
+        state = self.__dict__ | {"workers": None}
+        state.pop("runs", None)
+        return state
 
 
 def _share(search: Search, opt: float, epsilon: float, zs: list[int]) -> list[tuple[int, Ended]]:

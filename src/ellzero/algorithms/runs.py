@@ -109,7 +109,8 @@ class Runs:
 
     def step(self) -> None:
         """Lines 11 to 23 of Algorithm 5 for all runs, save where f is better asked later."""
-        assert len(self.live), "nobody may wait for a run that is not there"
+        if not len(self.live):
+            raise RuntimeError("a run is waited for that is not there")
         t = self.states
         ready = t.look(self.live["at"])
         waiting, runs = self.live[~ready], self.live[ready]

@@ -192,8 +192,8 @@ class LazyGram:
         return product
 
     def _columns(self, T: Support) -> Matrix:
-        """X_T − mean; if they are many, they are remembered, as a beam asks for them again."""
-        if len(T) < GATHERED:
+        """X_T − mean; as many as a beam asks for again and again are remembered."""
+        if not GATHERED <= len(T) <= 4 * GATHERED:
             return self.design.columns(T) - self.mean[T]
         last, columns = self._last
         if not np.array_equal(T, last):

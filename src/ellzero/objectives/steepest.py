@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Support, Vector, filled, union
+from ellzero.core import Matrix, Support, Vector, at_once, filled, union
 from ellzero.objectives.gram import Gram
 from ellzero.threads import in_parts
 
@@ -81,7 +81,8 @@ class Steepest:
 
     def __init__(self, gram: Gram, c: Vector, scale: Vector, forced: tuple[int, ...]):
         self.gram, self.c = gram, c
-        self.scale = scale / scale.max(initial=0.0)
+        live = np.where(gram.diagonal > 0, scale, 0.0)  # columns of zeros gain nothing
+        self.scale = live / (live.max(initial=0.0) or 1.0)
         self.forced = np.array(forced, dtype=np.intp)
         self.coarse = CoarseRows(gram, c, self.scale) if gram.keeps else None
 
@@ -117,15 +118,20 @@ class Steepest:
         return Group(features, A, point[order], feature[order])
 
     def _first(self, group: Group) -> Support:
-        sizes = self.gram.combined(group.features, group.A)
-        sizes -= self.c
-        np.abs(sizes, out=sizes)
-        doubt = rounding(group.A, np.float64)[:, None]
-        least = (sizes - doubt) * self.scale
-        sizes += doubt
-        sizes *= self.scale
-        sizes[group.point, group.feature] = least[group.point, group.feature] = -1.0
-        return (sizes >= least.max(axis=1, keepdims=True)).argmax(axis=1)
+        found = np.empty(len(group.A), dtype=np.intp)
+        for part in at_once(len(group.A), 2 * len(self.c)):
+            A = group.A[part]
+            sizes = self.gram.combined(group.features, A)
+            sizes -= self.c
+            np.abs(sizes, out=sizes)
+            sizes *= self.scale
+            inside = (group.point >= part.start) & (group.point < part.stop)
+            sizes[group.point[inside] - part.start, group.feature[inside]] = -1.0
+            doubt = rounding(A, np.float64)[:, None] * self.scale
+            least = (sizes - doubt).max(axis=1, keepdims=True)
+            sizes += doubt
+            found[part] = (sizes >= least).argmax(axis=1)
+        return found
 
     def _top(self, groups: list[Group], coarse: CoarseRows) -> Top:
         weights = [np.c_[np.ones(len(group.A)), group.A].astype(np.float32) for group in groups]
