@@ -117,6 +117,17 @@ def test_a_beam_names_ahead_what_gains_most_and_nothing_that_gains_nothing(rng):
     assert ahead.tolist() == [i for i in np.argsort(values) if 0 < i < 20]
 
 
+def test_a_beam_that_looks_at_all_features_names_what_may_be_next(rng, monkeypatch):
+    """Where a row costs a pass over the data, a pass makes several."""
+    f, named = lz.LeastSquares(rng.normal(size=(30, 20)), rng.normal(size=30)), []
+    products = f.moment_products
+    monkeypatch.setattr(
+        f, "moment_products", lambda rows, A, ahead: named.append(len(ahead)) or products(rows, A)
+    )
+    list(beam(f, 3, 2))
+    assert min(named) > 10
+
+
 def test_a_beam_ends_where_nothing_is_left_to_gain():
     X = np.eye(5)
     y = np.array([1.0, 2.0, 0.0, 0.0, 0.0])

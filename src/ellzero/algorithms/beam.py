@@ -78,7 +78,7 @@ def beam(
         step = Step(weights, reached, left)
         r, d = r[parents], d[parents]
         if everywhere is None:
-            step.update(r, d, combined(f, supports, weights))
+            step.update(r, d, combined(f, supports, weights, ahead=ahead))
         else:
             step.update(r, d, combined(f, supports, weights, active))
             everywhere.note(parents, step)
