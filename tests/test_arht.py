@@ -318,15 +318,30 @@ def test_the_order_in_which_f_answers_changes_nothing(later):
         assert_same_search(found[s], solution)
 
 
-def test_passes_over_wide_data_are_shared(monkeypatch, lazy_gram):
+@pytest.fixture
+def passes(monkeypatch, lazy_gram):
+    """The features whose rows of the Gram matrix each pass over the data made."""
+    made = []
+    inner = LazyGram._new_rows
+    monkeypatch.setattr(LazyGram, "_new_rows", lambda self, S: made.append(S) or inner(self, S))
+    return made
+
+
+def test_passes_over_wide_data_are_shared(passes):
     """Runs that need rows of the Gram matrix wait for one another."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
     y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
-    made = []
-    inner = LazyGram._new_rows
-    monkeypatch.setattr(
-        LazyGram, "_new_rows", lambda self, S: made.append(len(S)) or inner(self, S)
-    )
     lz.path(LeastSquares(X, y), range(1, 9), "arht", random_state=0, start="first")
-    assert sum(made) > 4 * len(made)
+    assert sum(map(len, passes)) > 4 * len(passes)
+
+
+def test_a_pass_makes_the_rows_of_features_that_omp_may_take_next(passes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 300))
+    y = X[:, :10].sum(axis=1) + rng.normal(size=80)
+    lz.omp(LeastSquares(X, y), 10)
+    steepest = np.argsort(-np.abs(X.T @ y))
+    assert len(passes[0]) > 8
+    assert set(passes[0]) == set(steepest[: len(passes[0])])
+    assert len(passes) <= 4

@@ -12,13 +12,16 @@ from ellzero.core import Iterate, Iterates, Objective, Support, Vector, magnitud
 
 Mask = NDArray[np.bool_]
 
+ROOM = 1 << 16
+"""There is room for so many records at first: what is not used takes no memory, only addresses."""
+
 
 class Table:
     """Records that are numbered in the order in which their keys are first met."""
 
     def __init__(self, *fields: tuple[Any, ...]):
         self._numbers: dict[Hashable, int] = {}
-        self._records = np.zeros(64, dtype=np.dtype(list(fields)))
+        self._records = np.zeros(ROOM, dtype=np.dtype(list(fields)))
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -33,8 +36,9 @@ class Table:
         fresh = (numbers >= before).nonzero()[0]
         _, first = np.unique(numbers[fresh], return_index=True)
         if len(known) > len(self._records):
-            more = np.zeros(len(known), dtype=self._records.dtype)
-            self._records = np.concatenate([self._records, more])
+            grown = np.zeros(4 * len(known), dtype=self._records.dtype)
+            grown[:before] = self._records[:before]
+            self._records = grown
         return numbers, fresh[first]
 
 

@@ -15,7 +15,7 @@ from ellzero.threads import in_parts
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
-SHARED_FROM = 1 << 26  # numbers in X; with fewer, threads do not earn what it takes to start them
+SHARED_FROM = 1 << 20  # numbers in X; with fewer, threads do not earn what it takes to wake them
 
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
 

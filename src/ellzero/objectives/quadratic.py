@@ -26,7 +26,7 @@ from ellzero.core import (
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
-from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
+from ellzero.objectives.gram import A_PASS, DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
 from ellzero.objectives.steepest import Steepest
 
@@ -80,6 +80,7 @@ class Quadratic(Objective):
         self.keeps_moments = self.gram.keeps
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
+        self._steep = NONE  # in the last gradient: whose rows may be asked for next
         self.blas_threads = 1  # the matrices of a step are too small to gain from more
         self.breadth = breadth(self.n_features**2)
 
@@ -93,8 +94,10 @@ class Quadratic(Objective):
     def _gradient(self, point: Iterate) -> Vector:
         S = point.support
         x = point.coef * (self.scale[S] / self.unit)
-        g = (self.gram.combined(S, x[None])[0] - self.c) * (self.scale * self.unit)
+        g = (self.gram.combined(S, x[None], self._steep)[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
+        if not isinstance(self.gram, DenseGram):
+            self._steep = smallest(-np.abs(g), A_PASS)
         return g
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.core import Matrix, Support, Vector, at_once, filled, union
-from ellzero.objectives.gram import Gram
+from ellzero.objectives.gram import ROOM, Gram
 from ellzero.threads import in_parts
 
-TOGETHER = 96
-"""So many points are taken together; more would have less in common."""
+TOGETHER = 32
+"""So many points make a group; more would have less in common."""
 
-COLUMNS = 2048
-"""So many columns of the rows that points have in common stay in a core's cache."""
+COLUMNS, BLOCKS = 400, 8
+"""So many columns make a block: BLAS does not pack factors as small as those of a group and a
+block. The largest numbers are looked for in so many blocks at a time."""
+
+ALIKE = 8
+"""Groups go together whose numbers of features are equal when rounded up to a multiple of this."""
+
+IN_CACHE = 1 << 20
+"""So many numbers are made at a time."""
 
 WORTH = 5e7
 """It takes so many multiplications until threads pay."""
@@ -23,21 +31,27 @@ WORTH = 5e7
 Single = NDArray[np.float32]
 
 
-class Group(NamedTuple):
-    """Points on supports of similar size: their gradients are A · C[features] − c."""
+class Stack(NamedTuple):
+    """Groups of equally many points; the gradients of group g are A[g] · rows[slots[g]]."""
 
-    features: Support
-    A: Matrix
-    point: Support  # whose support has this feature, which may not enter,
+    points: Support
+    slots: Support
+    A: Single
+    place: Support  # among the points, of one whose support has this feature, which may not enter;
     feature: Support  # in the order of features
 
 
-class Top(NamedTuple):
-    """Of each point the largest gradient in some columns, where it is, and the next."""
+class Tops(NamedTuple):
+    """Of each point, in each part of the columns: the largest gradient, where it is, the next."""
 
     size: Single
     feature: Support
     second: Single
+
+    def over_all(self) -> tuple[Single, Support, Single]:
+        first = self.size.argmax(axis=0), np.arange(self.size.shape[1])
+        both = np.concatenate([self.size, self.second])
+        return self.size[first], self.feature[first], np.partition(both, -2, axis=0)[-2]
 
 
 class CoarseRows:
@@ -45,9 +59,9 @@ class CoarseRows:
 
     def __init__(self, gram: Gram, c: Vector, scale: Vector):
         self.gram, self.scale = gram, scale
-        self.width = min(COLUMNS, len(c))
-        self.begins = range(0, len(c), self.width)
-        self.blocks = np.zeros((len(self.begins), 64, self.width), dtype=np.float32)
+        self.n_blocks = -(-len(c) // COLUMNS)
+        self.width = -(-len(c) // self.n_blocks)
+        self.rows = np.zeros((self.n_blocks, ROOM, self.width), dtype=np.float32)
         self.slot = np.full(len(c), -1)
         self._fill(slice(0, 1), -c[None])
         self.used = 1
@@ -57,17 +71,22 @@ class CoarseRows:
         if not len(new):
             return
         end = self.used + len(new)
-        if end > self.blocks.shape[1]:
-            more = np.zeros((len(self.begins), end, self.width), dtype=np.float32)
-            self.blocks = np.concatenate([self.blocks, more], axis=1)
+        if end > self.rows.shape[1]:
+            grown = np.zeros((self.n_blocks, 4 * end, self.width), dtype=np.float32)
+            grown[:, : self.used] = self.rows[:, : self.used]
+            self.rows = grown
         self._fill(slice(self.used, end), self.gram.rows(new))
         self.slot[new] = np.arange(self.used, end)
         self.used = end
 
+    def numbers(self, stack: Stack) -> int:
+        """So many are made for a stack at a time."""
+        return BLOCKS * self.width * (stack.slots.size + len(stack.points))
+
     def _fill(self, slots: slice, rows: Matrix) -> None:
         scaled = rows * self.scale
-        for block, begin in zip(self.blocks, self.begins, strict=True):
-            part = scaled[:, begin : begin + self.width]
+        for k, block in enumerate(self.rows):
+            part = scaled[:, k * self.width : (k + 1) * self.width]
             block[slots, : part.shape[1]] = part
 
 
@@ -85,99 +104,131 @@ class Steepest:
         self.scale = live / (live.max(initial=0.0) or 1.0)
         self.forced = np.array(forced, dtype=np.intp)
         self.coarse = CoarseRows(gram, c, self.scale) if gram.keeps else None
+        self._rooms: dict[int, Single] = {}
 
     def __call__(self, S: Support, x: Matrix) -> Support:
-        sizes = np.count_nonzero(S >= 0, axis=1)
-        order = sizes.argsort(kind="stable")
-        parts = [order[k : k + TOGETHER] for k in range(0, len(order), TOGETHER)]
-        groups = [self._group(S[part, : sizes[part[-1]]], x[part]) for part in parts]
-        found = np.empty(len(S), dtype=np.intp)
         if self.coarse is None:
-            found[order] = np.concatenate([self._first(group) for group in groups])
-            return found
+            return self._first(S, x)
         self.coarse.take(union(filled(S), len(self.c))[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            top = self._top(groups, self.coarse)
-            clear = top.size - top.second > rounding(x[order], np.float32)
-        found[order] = top.feature
-        if not clear.all():
-            k = order[~clear]
-            found[k] = self._first(self._group(S[k, : sizes[k].max()], x[k]))
+            size, found, second = self._tops(S, x, self.coarse).over_all()
+            doubtful = ~(size - second > rounding(x, np.float32))
+        if doubtful.any():
+            found[doubtful] = self._first(S[doubtful], x[doubtful])
         return found
 
-    def _group(self, S: Support, x: Matrix) -> Group:
-        features, places = union(filled(S), len(self.c))
-        point, k = (S >= 0).nonzero()
-        A = np.zeros((len(S), len(features)))
-        A[point, places[point, k]] = x[point, k]
-        feature = S[point, k]
-        if len(self.forced):
-            point = np.append(point, np.arange(len(S)).repeat(len(self.forced)))
-            feature = np.append(feature, np.tile(self.forced, len(S)))
-        order = feature.argsort()
-        return Group(features, A, point[order], feature[order])
-
-    def _first(self, group: Group) -> Support:
-        found = np.empty(len(group.A), dtype=np.intp)
-        for part in at_once(len(group.A), 2 * len(self.c)):
-            A = group.A[part]
-            sizes = self.gram.combined(group.features, A)
+    def _first(self, S: Support, x: Matrix) -> Support:
+        """In double precision."""
+        found = np.empty(len(S), dtype=np.intp)
+        for part in at_once(len(S), 2 * len(self.c)):
+            own = S[part]
+            features, places = union(filled(own), len(self.c))
+            point, k = (own >= 0).nonzero()
+            A = np.zeros((len(own), len(features)))
+            A[point, places[point, k]] = x[part][point, k]
+            sizes = self.gram.combined(features, A)
             sizes -= self.c
             np.abs(sizes, out=sizes)
             sizes *= self.scale
-            inside = (group.point >= part.start) & (group.point < part.stop)
-            sizes[group.point[inside] - part.start, group.feature[inside]] = -1.0
+            sizes[point, own[point, k]] = -1.0
+            sizes[:, self.forced] = -1.0
             doubt = rounding(A, np.float64)[:, None] * self.scale
             least = (sizes - doubt).max(axis=1, keepdims=True)
             sizes += doubt
             found[part] = (sizes >= least).argmax(axis=1)
         return found
 
-    def _top(self, groups: list[Group], coarse: CoarseRows) -> Top:
-        weights = [np.c_[np.ones(len(group.A)), group.A].astype(np.float32) for group in groups]
-
-        def work(part: slice) -> list[Top]:
-            longest = max(len(group.features) for group in groups)
-            room = np.empty((longest + 1 + TOGETHER, coarse.width), dtype=np.float32)
-            tops = []
-            for k in range(part.start, part.stop):
-                each = [
-                    self._top_of(*pair, coarse, k, room)
-                    for pair in zip(groups, weights, strict=True)
-                ]
-                tops.append(Top(*map(np.concatenate, zip(*each, strict=True))))
-            return tops
-
-        products = len(self.c) * sum(group.A.size for group in groups)
+    def _tops(self, S: Support, x: Matrix, coarse: CoarseRows) -> Tops:
+        """In single precision; threads share the parts of the columns."""
+        stacked = list(stacks(S, x, coarse))
+        n_parts = -(-coarse.n_blocks // BLOCKS)
+        tops = Tops(
+            np.empty((n_parts, len(S)), dtype=np.float32),
+            np.empty((n_parts, len(S)), dtype=np.intp),
+            np.empty((n_parts, len(S)), dtype=np.float32),
+        )
+        products = coarse.width * coarse.n_blocks * sum(stack.A.size for stack in stacked)
         threads = self.gram.threads if products > WORTH else 1
-        parts = in_parts(work, len(coarse.begins), threads, threads)
-        return largest([top for part in parts for top in part])
 
-    def _top_of(self, group: Group, A: Single, coarse: CoarseRows, k: int, room: Single) -> Top:
-        slots = np.append(0, coarse.slot[group.features])
-        taken, sizes = room[: len(slots)], room[len(slots) : len(slots) + len(A)]
-        coarse.blocks[k].take(slots, axis=0, out=taken, mode="clip")
-        np.matmul(A, taken, out=sizes)
-        np.abs(sizes, out=sizes)
-        begin, rows = coarse.begins[k], np.arange(len(A))
-        low, high = group.feature.searchsorted([begin, begin + coarse.width])
-        sizes[group.point[low:high], group.feature[low:high] - begin] = -1.0
-        feature = sizes.argmax(axis=1)
-        size = sizes[rows, feature]
-        sizes[rows, feature] = -1.0
-        return Top(size, feature + begin, sizes.max(axis=1))
+        def work(part: slice) -> None:
+            k = part.start
+            room = self._room(k % threads, max(map(coarse.numbers, stacked)))
+            for stack in stacked:
+                own = top_of(stack, coarse, k, room)
+                tops.size[k, stack.points] = own.size
+                tops.feature[k, stack.points] = own.feature
+                tops.second[k, stack.points] = own.second
+
+        in_parts(work, n_parts, n_parts, threads)
+        return tops
+
+    def _room(self, thread: int, numbers: int) -> Single:
+        """It is kept, as fresh memory takes time."""
+        if numbers > len(self._rooms.get(thread, ())):
+            self._rooms[thread] = np.empty(numbers, dtype=np.float32)
+        return self._rooms[thread]
+
+
+def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
+    """The points in groups that have features in common, and the groups in stacks."""
+    slots = np.where(S >= 0, coarse.slot[S], -1)
+    order = np.lexsort(np.sort(slots, axis=1)[:, -4:].T)  # features that came late are rare
+    n_groups = -(-len(S) // TOGETHER)
+    n_together = -(-len(S) // n_groups)
+    order = np.append(order, np.full(n_groups * n_together - len(S), order[-1]))
+    place, k = (slots[order] >= 0).nonzero()
+    point = order[place]
+    group, slot, feature, weight = place // n_together, slots[point, k], S[point, k], x[point, k]
+    used = np.zeros((n_groups, coarse.used), dtype=bool)
+    used[:, 0] = True
+    used[group, slot] = True
+    position = used.cumsum(axis=1) - 1
+    lengths = -(-(position[:, -1] + 1) // ALIKE) * ALIKE
+    for length in np.unique(lengths):
+        most = max(IN_CACHE // (BLOCKS * coarse.width * int(length + n_together)), 1)
+        (alike,) = (lengths == length).nonzero()
+        for begin in range(0, len(alike), most):
+            here = alike[begin : begin + most]
+            number = np.full(n_groups, -1)
+            number[here] = np.arange(len(here))
+            taken = np.zeros((len(here), length), dtype=np.intp)
+            g, these = used[here].nonzero()
+            taken[g, position[here][g, these]] = these
+            (mine,) = (number[group] >= 0).nonzero()
+            g, p = number[group[mine]], place[mine] % n_together
+            A = np.zeros((len(here), n_together, length), dtype=np.float32)
+            A[:, :, 0] = 1.0
+            A[g, p, position[group[mine], slot[mine]]] = weight[mine]
+            points = order.reshape(n_groups, n_together)[here].ravel()
+            by_feature = feature[mine].argsort()
+            inside = (g * n_together + p)[by_feature], feature[mine][by_feature]
+            yield Stack(points, taken, A, *inside)
+
+
+def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
+    """What is largest in a part of the columns."""
+    rows = coarse.rows[part * BLOCKS : (part + 1) * BLOCKS]
+    n_blocks, width = len(rows), coarse.width
+    begin, points = part * BLOCKS * width, np.arange(len(stack.points))
+    end = n_blocks * stack.slots.size * width
+    taken = room[:end].reshape(n_blocks, *stack.slots.shape, width)
+    sizes = room[end : end + n_blocks * len(points) * width]
+    rows.take(stack.slots, axis=1, out=taken, mode="clip")
+    np.matmul(stack.A, taken, out=sizes.reshape(n_blocks, *stack.A.shape[:2], width))
+    np.abs(sizes, out=sizes)
+    sizes = sizes.reshape(n_blocks, len(points), width)
+    low, high = stack.feature.searchsorted([begin, begin + n_blocks * width])
+    block, column = np.divmod(stack.feature[low:high] - begin, width)
+    sizes[block, stack.place[low:high], column] = -1.0
+    highest = sizes.max(axis=0)
+    column = highest.argmax(axis=1)
+    there = sizes[:, points, column]
+    block, size = there.argmax(axis=0), there.max(axis=0)
+    there[block, points] = -1.0
+    highest[points, column] = there.max(axis=0)
+    return Tops(size, begin + block * width + column, highest.max(axis=1))
 
 
 def rounding(x: Matrix, kind: type[np.floating]) -> Vector:
     """By how much a difference of entries of Cx − c may be off, those of C and c being up to 1."""
     return (x.shape[1] + 8) * np.finfo(kind).eps * (1.0 + np.abs(x).sum(axis=1))
-
-
-def largest(tops: list[Top]) -> Top:
-    """Of all columns, the first of equals."""
-    sizes = np.array([top.size for top in tops])
-    first = sizes.argmax(axis=0), np.arange(sizes.shape[1])
-    feature = np.array([top.feature for top in tops])[first]
-    both = np.concatenate([sizes, [top.second for top in tops]])
-    second = np.partition(both, -2, axis=0)[-2]
-    return Top(sizes[first], feature, second)
