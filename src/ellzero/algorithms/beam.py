@@ -12,7 +12,8 @@ from ellzero.core import NONE, Matrix, Objective, Support, Vector, at_once, smal
 from ellzero.linalg import DEPENDENT
 
 CHILDREN = 50
-"""Of a support in the beam, only this many of the best insertions can be in the next one."""
+"""Of a support in the beam, only this many of the best insertions can be in the next one (and no
+more than the beam is wide, as all of them are different)."""
 
 AHEAD = 24
 """Moments may cost a pass over the data: so many good features are named that may be next."""
@@ -63,11 +64,11 @@ def beam(
         if everywhere is not None and (k % STRIDE == 0 or not gains.any()):
             active, r, d = everywhere.most_promising(supports, ahead)
             gains = gains_of(f, r, d)
-        foremost = largest(gains, max(CHILDREN, AHEAD))
-        ahead = foremost[0, :AHEAD]
+        ahead = largest(gains[:1], AHEAD)[0]
         ahead = active[ahead[gains[0, ahead] > 0]]
-        names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost[:, :CHILDREN]]]
-        parents, p = best_children(values, gains, foremost[:, :CHILDREN], names, width)
+        foremost = largest(gains, min(width, CHILDREN))
+        names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost]]
+        parents, p = best_children(values, gains, foremost, names, width)
         if not len(p):
             return
         S, inverse, entered = supports[parents], inverses[parents], active[p]
@@ -169,6 +170,10 @@ def best_children(
     after = np.where(gained > 0, values[:, None] - gained, np.inf)
     order = np.argsort(after, axis=None, kind="stable")
     order = order[np.isfinite(after.ravel()[order])]
-    _, first = np.unique(names.ravel()[order], return_index=True)
-    order = order[np.sort(first)[:width]]
-    return order // entering.shape[1], entering.ravel()[order]
+    first: dict[int, int] = {}
+    for child, name in zip(order.tolist(), names.ravel()[order].tolist(), strict=True):
+        first.setdefault(name, child)
+        if len(first) == width:
+            break
+    chosen = np.fromiter(first.values(), dtype=np.intp)
+    return chosen // entering.shape[1], entering.ravel()[chosen]

@@ -40,9 +40,9 @@ class Outside:
         views = [view for x in kept for view in self.views(x)]
         if not views:
             return
-        for view, columns in self.within_reach(views):
+        for view, r, columns in self.within_reach(views):
             for part in at_once(len(columns), len(view.S) + 1):
-                self._offer_columns(view, columns[part])
+                self._offer_columns(view, r, columns[part])
 
     def views(self, x: Held) -> list[View]:
         """A view, if the features of the support are independent."""
@@ -50,8 +50,8 @@ class Outside:
         inverse = inverse_of(self.moments[np.ix_(S, S)])
         return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
 
-    def within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
-        """For every view the features outside the working set that no bound excludes.
+    def within_reach(self, views: list[View]) -> Iterator[tuple[View, Vector, Support]]:
+        """For every view its residual and the features outside that no bound excludes.
 
         What a support leaves of a column is at least λ, what all supports together leave of it. So
         with the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
@@ -78,7 +78,7 @@ class Outside:
             if len(S) < self.levels.top:
                 larger = self.levels.kept[len(S) + 1]
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
-            yield view, np.flatnonzero(reached & outside)
+            yield view, r, np.flatnonzero(reached & outside)
 
     def _basis(self, views: list[View]) -> Matrix:
         """Combinations of the features of these supports that are orthonormal and span them."""
@@ -100,12 +100,11 @@ class Outside:
         for part in at_once(len(A), self.f.n_features):
             yield self.f.moment_products(rows, A[part][:, used])
 
-    def _offer_columns(self, view: View, columns: Support) -> None:
+    def _offer_columns(self, view: View, r: Vector, columns: Support) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""
-        x, S = view.held, view.held.support
-        rows = self.f.moment_block(np.append(S, self.f.n_features), columns)
-        across = rows[:-1]
-        W, r = view.inverse @ across, rows[-1] - view.coef @ across
+        x, S, r = view.held, view.held.support, r[columns]
+        across = self.f.moment_block(S, columns)
+        W = view.inverse @ across
         left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
         gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
         for c in smallest(-gains, 3):

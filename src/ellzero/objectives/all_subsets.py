@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from ellzero.core import Matrix, Support, Vector
-from ellzero.linalg import DEPENDENT, independent
+from ellzero.linalg import DEPENDENT
 
 PAIRS_AT_ONCE = 32
 """Rows of the matrix of all pairs that are scored together."""
@@ -24,27 +23,33 @@ def best_of_all(C: Matrix, penalty: Vector, c: Vector, features: Support, k: int
 
 
 def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Support:
-    """The same for two features, in closed form and for many more of them."""
+    """The same for two features, in closed form and for many more of them.
+
+    With r_i = c_i / √d_i and a the product of the two on the scale on which d = 1, both together
+    gain half of r_j² + (r_i − a r_j)² / (1 − a²); dependent ones as much as the better of the two.
+    """
     d = (C.diagonal() + penalty)[features]
-    c = c[features]
+    scale = np.where(d > DEPENDENT, 1 / np.sqrt(np.maximum(d, DEPENDENT)), 0.0)
+    r = c[features] * scale
+    squares = r * r
     best, found = -np.inf, features[:2]
     for begin in range(0, len(features), PAIRS_AT_ONCE):
         rest = slice(begin, None)  # pairs with those before have been looked at
-        a = np.arange(begin, min(begin + PAIRS_AT_ONCE, len(features)))
-        between = C[features[a, None], features[rest]]
-        gain = _pair_gain(c[a, None], c[rest], d[a, None], d[rest], between)
-        gain[a - begin, a - begin] = -np.inf
-        i, j = np.unravel_index(np.argmax(gain), gain.shape)
+        some = slice(begin, begin + PAIRS_AT_ONCE)
+        a = C[features[some, None], features[rest]]
+        a *= scale[some, None]
+        a *= scale[rest]
+        left = 1 - a * a
+        a *= r[rest]
+        gain = np.subtract(r[some, None], a, out=a)
+        gain *= gain
+        dependent = left <= DEPENDENT
+        left[dependent] = 1.0
+        gain /= left
+        gain += squares[rest]
+        gain[dependent] = np.maximum(squares[some, None], squares[rest])[dependent]
+        np.fill_diagonal(gain, -np.inf)
+        i, j = divmod(int(np.argmax(gain)), gain.shape[1])
         if gain[i, j] > best:
             best, found = gain[i, j], features[[begin + i, begin + j]]
     return found
-
-
-def _pair_gain(r: Any, q: Any, d: Any, e: Any, between: Any) -> Vector:
-    """How much two columns lower f: residuals r and q, what is left d and e, and their product."""
-    determinant = d * e - between**2
-    dependent = (determinant <= DEPENDENT * np.maximum(d * e, DEPENDENT)) | (d * e <= DEPENDENT)
-    safe = np.where(dependent, 1.0, determinant)
-    together = (r * r * e - 2 * r * q * between + q * q * d) / safe
-    alone = np.maximum(r * r / independent(d), q * q / independent(e))
-    return 0.5 * np.where(dependent, alone, together)

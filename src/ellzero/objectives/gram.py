@@ -99,9 +99,11 @@ class DenseGram:
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
         zero = (norms == 0) if zero is None else zero | (norms == 0)
         self.scale = np.where(zero, 1.0, norms)
-        C = G / self.scale / self.scale[:, None]
-        C[zero] = 0.0
-        C[:, zero] = 0.0
+        C = G / self.scale
+        C /= self.scale[:, None]
+        if zero.any():
+            C[zero] = 0.0
+            C[:, zero] = 0.0
         np.fill_diagonal(C, ~zero)
         self.matrix = np.ascontiguousarray(C)  # or `blocks` would copy it
         self.diagonal = np.diag(C).copy()

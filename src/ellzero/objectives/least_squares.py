@@ -225,13 +225,14 @@ class LeastSquares(Quadratic):
         return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot)
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:
-        stats = self._stats
+        stats, coef = self._stats, x.coef
         mean, mean_y = (stats.mean, stats.mean_y) if self.fit_intercept else (0 * stats.mean, 0.0)
-        offset, offset_y = stats.mean - mean, stats.mean_y - mean_y
-        G = stats.xx[F] + stats.weight * np.outer(offset[F], offset)
-        b = stats.xy[F] + stats.weight * offset[F] * offset_y
-        K = gram_inverse(G[:, F] + np.diag(self.ridge[F]))
-        coef = np.concatenate([K @ (b - G[:, x.support] @ x.coef), x.coef])
+        if len(F):
+            offset, offset_y = stats.mean - mean, stats.mean_y - mean_y
+            G = stats.xx[F] + stats.weight * np.outer(offset[F], offset)
+            b = stats.xy[F] + stats.weight * offset[F] * offset_y
+            K = gram_inverse(G[:, F] + np.diag(self.ridge[F]))
+            coef = np.concatenate([K @ (b - G[:, x.support] @ coef), coef])
         intercept = mean_y - mean[T] @ coef
         value = max(self._value(x.support, x.coef), 0.0)  # below zero there is only rounding
         return self._model(T, coef, value, intercept)

@@ -27,7 +27,7 @@ FEWEST_ROWS = 4096
 SHARED_UP_TO = 1000
 """Up to so many features, threads with rows of their own are faster than as many of BLAS."""
 
-FEWEST_SHARED, MOST_PARTS = 2048, 8
+FEWEST_SHARED, MOST_PARTS = 4096, 8
 """Rows in a part, and parts: the sums shall not depend on the number of threads."""
 
 
@@ -281,15 +281,16 @@ def check_squarable(norms2: Any, yy: float) -> None:
 
 
 def _centred(n_rows: int, weight: float, raw: tuple) -> Statistics:
-    """Statistics from sums of x and y and of products xx, xy, yy."""
+    """Statistics from sums of x and y and of products xx, xy, yy; those of x are used up."""
     sum_x, sum_y, xx, xy, yy = raw
     d, d_y = sum_x / weight, sum_y / weight
+    xx -= np.multiply.outer(d, sum_x)
     return Statistics(
         n_rows=n_rows,
         weight=weight,
         mean=d,
         mean_y=d_y,
-        xx=xx - np.multiply.outer(d, sum_x),
+        xx=xx,
         xy=xy - d * sum_y,
         yy=max(yy - d_y * sum_y, 0.0),
     )
@@ -308,12 +309,16 @@ def _moments(design: Design, y: Any, w: Any, about: Shift, again: bool = True) -
     m, n = design.shape
     n_parts = min(max(m // FEWEST_SHARED, 1), MOST_PARTS) if n <= SHARED_UP_TO else 1
     add = partial(_products, design, y, w, about)
-    parts = in_parts(add, m, n_parts, min(n_parts, current_blas_threads()))
-    xx, sums, products = (sum(same[1:], same[0]) for same in zip(*parts, strict=True))
+    (xx, sums, products), *others = in_parts(add, m, n_parts, min(n_parts, current_blas_threads()))
+    for other_xx, other_sums, other_products in others:
+        xx += other_xx
+        sums += other_sums
+        products += other_products
     weight = float(products[0, 0])
     raw = (sums[0], products[0, 1], xx, sums[1], products[1, 1])
+    diagonal, finite = xx.diagonal().copy(), np.isfinite(xx).all()
     stats = _centred(m, weight, raw)
-    if again and np.isfinite(xx).all() and _cancelled(stats, np.diag(xx), products[1, 1]):
+    if again and finite and _cancelled(stats, diagonal, products[1, 1]):
         return _moments_again(design, y, w, about, stats)
     return stats
 
@@ -323,7 +328,7 @@ def _products(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """XᵀX, [1 y]ᵀX and [1 y]ᵀ[1 y] of some rows."""
     n, (about_x, about_y) = design.shape[1], about
-    xx, sums, products = np.zeros((n, n)), np.zeros((2, n)), np.zeros((2, 2))
+    xx, sums, products = None, np.zeros((2, n)), np.zeros((2, 2))
     for part, block in design.row_blocks(fewest=max(n, FEWEST_ROWS), within=within):
         beside = np.vstack([np.ones(len(block)), y[part] - about_y])
         if about_x.any():
@@ -331,10 +336,11 @@ def _products(
         if w is not None:
             root = np.sqrt(w[part])
             block, beside = root[:, None] * block, root * beside
-        xx += block.T @ block
+        own = block.T @ block
+        xx = own if xx is None else np.add(xx, own, out=xx)
         sums += beside @ block
         products += beside @ beside.T
-    return xx, sums, products
+    return np.zeros((n, n)) if xx is None else xx, sums, products
 
 
 def _moments_again(design: Design, y: Any, w: Any, about: Shift, first: Statistics) -> Statistics:
@@ -357,7 +363,8 @@ def _sparse_moments(design: Design, y: Any, w: Any, about: Shift) -> Statistics:
     xx = np.asarray((XTW @ X).todense())
     sums = np.asarray(XTW @ np.column_stack([np.ones(m), y_moved]))
     raw = (sums[:, 0], float(w @ y_moved), xx, sums[:, 1], float(w @ y_moved**2))
+    diagonal, finite = xx.diagonal().copy(), np.isfinite(xx).all()
     stats = _centred(m, float(w.sum()), raw)
-    if np.isfinite(xx).all() and _cancelled(stats, np.diag(xx), raw[-1]):
+    if finite and _cancelled(stats, diagonal, raw[-1]):
         return _moments_again(design, y, w, about, stats)
     return stats

@@ -177,13 +177,22 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
     n_together = -(-len(S) // n_groups)
     order = np.append(order, np.full(n_groups * n_together - len(S), order[-1]))
     place, k = (slots[order] >= 0).nonzero()
-    point = order[place]
-    group, slot, feature, weight = place // n_together, slots[point, k], S[point, k], x[point, k]
+    group, point = place // n_together, order[place]
+    slot, feature = slots[point, k], S[point, k]
     used = np.zeros((n_groups, coarse.used), dtype=bool)
     used[:, 0] = True
     used[group, slot] = True
     position = used.cumsum(axis=1) - 1
     lengths = -(-(position[:, -1] + 1) // ALIKE) * ALIKE
+    taken = np.zeros((n_groups, lengths.max()), dtype=np.intp)
+    g, these = used.nonzero()
+    taken[g, position[g, these]] = these
+    A = np.zeros((n_groups, n_together, lengths.max()), dtype=np.float32)
+    A[:, :, 0] = 1.0
+    A[group, place % n_together, position[group, slot]] = x[point, k]
+    by_feature = feature.argsort()
+    group, place, feature = group[by_feature], place[by_feature], feature[by_feature]
+    order = order.reshape(n_groups, n_together)
     for length in np.unique(lengths):
         most = max(IN_CACHE // (BLOCKS * coarse.width * int(length + n_together)), 1)
         (alike,) = (lengths == length).nonzero()
@@ -191,18 +200,15 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
             here = alike[begin : begin + most]
             number = np.full(n_groups, -1)
             number[here] = np.arange(len(here))
-            taken = np.zeros((len(here), length), dtype=np.intp)
-            g, these = used[here].nonzero()
-            taken[g, position[here][g, these]] = these
-            (mine,) = (number[group] >= 0).nonzero()
-            g, p = number[group[mine]], place[mine] % n_together
-            A = np.zeros((len(here), n_together, length), dtype=np.float32)
-            A[:, :, 0] = 1.0
-            A[g, p, position[group[mine], slot[mine]]] = weight[mine]
-            points = order.reshape(n_groups, n_together)[here].ravel()
-            by_feature = feature[mine].argsort()
-            inside = (g * n_together + p)[by_feature], feature[mine][by_feature]
-            yield Stack(points, taken, A, *inside)
+            mine = number[group] >= 0
+            inside = number[group[mine]] * n_together + place[mine] % n_together
+            yield Stack(
+                order[here].ravel(),
+                taken[here, :length],
+                A[here, :, :length],
+                inside,
+                feature[mine],
+            )
 
 
 def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
