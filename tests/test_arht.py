@@ -10,7 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 import ellzero as lz
 import reference
 from ellzero import LeastSquares, Quadratic, Status
+from ellzero.algorithms import states as arht_states
 from ellzero.algorithms.states import States
+from ellzero.objectives import gram
 from ellzero.objectives.gram import LazyGram
 from helpers import assert_falls, at_most, objective_of, supports, values
 from reference import random_problem
@@ -345,3 +347,15 @@ def test_a_pass_makes_the_rows_of_features_that_omp_may_take_next(passes):
     assert len(passes[0]) > 8
     assert set(passes[0]) == set(steepest[: len(passes[0])])
     assert len(passes) <= 4
+
+
+def test_what_is_remembered_may_outgrow_its_room(monkeypatch, lazy_gram):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
+    y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
+    options = {"random_state": 0, "start": "first"}
+    found = lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options)
+    monkeypatch.setattr(arht_states, "ROOM", 0)
+    monkeypatch.setattr(gram, "ROOM", 1)
+    for s, solution in lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options).items():
+        assert_same_search(found[s], solution)

@@ -107,3 +107,29 @@ def test_many_points_on_many_features_are_looked_at_in_parts(rng, monkeypatch):
     whole = f.steepest(xs).tolist()
     monkeypatch.setattr(core, "AT_ONCE", 500)
     assert f.steepest(xs).tolist() == whole
+
+
+def test_coefficients_that_are_zero(rng):
+    f = LeastSquares(rng.standard_normal((40, 75)), rng.standard_normal(40))
+    xs = points(f, rng, 24, 12)
+    some = np.where(rng.random(xs.coef.shape) < 0.6, 0.0, xs.coef)
+    xs = Iterates(xs.support, some, xs.value, f.n_features)
+    assert f.steepest(xs).tolist() == alone(f, xs)
+
+
+def test_a_small_support_beside_large_ones_and_none_at_all(rng):
+    X = rng.standard_normal((40, 30))
+    f = LeastSquares(np.hstack([X, X * (1 + 1e-13)]), rng.standard_normal(40))
+    xs = points(f, rng, 30, 12)
+    each = [Iterates(xs.support[[k]], xs.coef[[k]], xs.value[[k]], 60) for k in range(30)]
+    assert f.steepest(xs).tolist() == [int(f.steepest(x)[0]) for x in each]
+    none = Iterates(np.empty((3, 0), dtype=int), np.empty((3, 0)), np.zeros(3), f.n_features)
+    assert f.steepest(none).tolist() == [int(f.steepest(none)[0])] * 3
+
+
+def test_what_is_in_the_support_does_not_enter_however_large_it_is():
+    X, y = np.eye(5)[:, :4], np.array([1.0, 0.5, 0.3, 0.2, 0.1])
+    for forced, S in ((), 0), ([0], 1):
+        f = LeastSquares(X, y, forced=forced)
+        x = Iterates(np.array([[S]]), np.array([[1e17]]), np.zeros(1), 4)
+        assert f.steepest(x)[0] not in (S, *forced)

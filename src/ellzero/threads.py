@@ -35,7 +35,9 @@ def in_parts(work: Callable[[slice], Any], n: int, n_parts: int, threads: int) -
     """What `work` makes of parts of range(n), in order, where threads share the parts.
 
     Each has one thread of BLAS: on narrow products they are up to a third faster than as many
-    threads of BLAS. `work` may not come here again: it would wait for itself.
+    threads of BLAS, and when they are done they sleep, where those of BLAS spin for some time and
+    take the processor from whatever is next. `work` may not come here again: it would wait for
+    itself.
     """
     cuts = np.linspace(0, n, n_parts + 1).astype(int).tolist()
     parts = list(map(slice, cuts[:-1], cuts[1:]))

@@ -12,8 +12,8 @@ from ellzero.core import Iterate, Iterates, Objective, Support, Vector, magnitud
 
 Mask = NDArray[np.bool_]
 
-ROOM = 1 << 16
-"""There is room for so many records at first: what is not used takes no memory, only addresses."""
+ROOM = 1 << 24
+"""Records have so many bytes of room at first: what is not used takes no memory, only addresses."""
 
 
 class Table:
@@ -21,7 +21,8 @@ class Table:
 
     def __init__(self, *fields: tuple[Any, ...]):
         self._numbers: dict[Hashable, int] = {}
-        self._records = np.zeros(ROOM, dtype=np.dtype(list(fields)))
+        kind = np.dtype(list(fields))
+        self._records = np.zeros(max(ROOM // kind.itemsize, 64), dtype=kind)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -36,7 +37,7 @@ class Table:
         fresh = (numbers >= before).nonzero()[0]
         _, first = np.unique(numbers[fresh], return_index=True)
         if len(known) > len(self._records):
-            grown = np.zeros(4 * len(known), dtype=self._records.dtype)
+            grown = np.zeros(2 * len(known), dtype=self._records.dtype)
             grown[:before] = self._records[:before]
             self._records = grown
         return numbers, fresh[first]
@@ -107,9 +108,8 @@ class States:
         new = np.unique(states[~known[states]])
         if len(new):
             ready = self.f.at_hand(self.minimisers["S"][self.states["x"][new]])
-            later = np.zeros(len(known), dtype=bool)
-            later[new[~ready]] = True
-            if 2 * later[states].sum() > len(states):  # a few take nearly as long as many
+            later = np.isin(states, new[~ready])
+            if 2 * later.sum() > len(states):  # a few take nearly as long as many
                 ready[:] = True
             if ready.any():
                 self._look(new[ready])

@@ -236,9 +236,9 @@ class LazyGram:
         return self._store[slots]
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
-        block, new, other = self._held_block(S, S if T is None else T)
+        T = S if T is None else T
+        block, new, other = self._held_block(S, T)
         if new.any() and other.any():
-            T = S if T is None else T
             products = self._inner_products(S[new], T[other])
             same = np.equal.outer(S[new], T[other])
             products[same] = np.broadcast_to(self.diagonal[T[other]], same.shape)[same]

@@ -96,7 +96,7 @@ class Quadratic(Objective):
         x = point.coef * (self.scale[S] / self.unit)
         g = (self.gram.combined(S, x[None], self._steep)[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
-        if not isinstance(self.gram, DenseGram):
+        if self.gram.keeps and not isinstance(self.gram, DenseGram):
             self._steep = smallest(-np.abs(g), A_PASS)
         return g
 

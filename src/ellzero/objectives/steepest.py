@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.core import Matrix, Support, Vector, at_once, filled, union
-from ellzero.objectives.gram import ROOM, Gram
+from ellzero.objectives.gram import Gram
 from ellzero.threads import in_parts
 
 TOGETHER = 32
@@ -61,7 +61,7 @@ class CoarseRows:
         self.gram, self.scale = gram, scale
         self.n_blocks = -(-len(c) // COLUMNS)
         self.width = -(-len(c) // self.n_blocks)
-        self.rows = np.zeros((self.n_blocks, ROOM, self.width), dtype=np.float32)
+        self.rows = np.zeros((self.n_blocks, min(64, len(c) + 1), self.width), dtype=np.float32)
         self.slot = np.full(len(c), -1)
         self._fill(slice(0, 1), -c[None])
         self.used = 1
@@ -72,7 +72,8 @@ class CoarseRows:
             return
         end = self.used + len(new)
         if end > self.rows.shape[1]:
-            grown = np.zeros((self.n_blocks, 4 * end, self.width), dtype=np.float32)
+            room = min(2 * end, len(self.slot) + 1)
+            grown = np.zeros((self.n_blocks, room, self.width), dtype=np.float32)
             grown[:, : self.used] = self.rows[:, : self.used]
             self.rows = grown
         self._fill(slice(self.used, end), self.gram.rows(new))
@@ -101,8 +102,9 @@ class Steepest:
     def __init__(self, gram: Gram, c: Vector, scale: Vector, forced: tuple[int, ...]):
         self.gram, self.c = gram, c
         live = np.where(gram.diagonal > 0, scale, 0.0)  # columns of zeros gain nothing
+        live[list(forced)] = 0.0
         self.scale = live / (live.max(initial=0.0) or 1.0)
-        self.forced = np.array(forced, dtype=np.intp)
+        self.forced = list(forced)
         self.coarse = CoarseRows(gram, c, self.scale) if gram.keeps else None
         self._rooms: dict[int, Single] = {}
 
@@ -112,7 +114,7 @@ class Steepest:
         self.coarse.take(union(filled(S), len(self.c))[0])
         with np.errstate(over="ignore", invalid="ignore"):
             size, found, second = self._tops(S, x, self.coarse).over_all()
-            doubtful = ~(size - second > rounding(x, np.float32))
+            doubtful = ~((size - second > rounding(S, x, np.float32)) & (size > 0))
         if doubtful.any():
             found[doubtful] = self._first(S[doubtful], x[doubtful])
         return found
@@ -130,9 +132,9 @@ class Steepest:
             sizes -= self.c
             np.abs(sizes, out=sizes)
             sizes *= self.scale
-            sizes[point, own[point, k]] = -1.0
-            sizes[:, self.forced] = -1.0
-            doubt = rounding(A, np.float64)[:, None] * self.scale
+            sizes[point, own[point, k]] = -np.inf
+            sizes[:, self.forced] = -np.inf
+            doubt = rounding(own, x[part], np.float64)[:, None] * self.scale
             least = (sizes - doubt).max(axis=1, keepdims=True)
             sizes += doubt
             found[part] = (sizes >= least).argmax(axis=1)
@@ -170,9 +172,34 @@ class Steepest:
 
 
 def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
-    """The points in groups that have features in common, and the groups in stacks."""
+    """The points in groups that have features in common, and groups that are alike in stacks."""
+    every = grouped(S, x, coarse)
+    n_groups, n_together, _ = every.A.shape
+    group = every.place // n_together
+    lengths = -(-(1 + np.count_nonzero(every.slots, axis=1)) // ALIKE) * ALIKE  # slot 0 is of −c
+    lengths = np.minimum(lengths, every.slots.shape[1])
+    for length in np.unique(lengths):
+        most = max(IN_CACHE // (BLOCKS * coarse.width * int(length + n_together)), 1)
+        (alike,) = (lengths == length).nonzero()
+        for begin in range(0, len(alike), most):
+            here = alike[begin : begin + most]
+            number = np.full(n_groups, -1)
+            number[here] = np.arange(len(here))
+            mine = number[group] >= 0
+            yield Stack(
+                every.points.reshape(n_groups, n_together)[here].ravel(),
+                every.slots[here, :length],
+                every.A[here, :, :length],
+                number[group[mine]] * n_together + every.place[mine] % n_together,
+                every.feature[mine],
+            )
+
+
+def grouped(S: Support, x: Matrix, coarse: CoarseRows) -> Stack:
+    """All points, in groups with as many slots as the one with most features wants."""
     slots = np.where(S >= 0, coarse.slot[S], -1)
-    order = np.lexsort(np.sort(slots, axis=1)[:, -4:].T)  # features that came late are rare
+    last = np.sort(slots, axis=1)[:, -4:]  # features that came late are rare
+    order = np.lexsort((np.zeros(len(S)), *last.T))
     n_groups = -(-len(S) // TOGETHER)
     n_together = -(-len(S) // n_groups)
     order = np.append(order, np.full(n_groups * n_together - len(S), order[-1]))
@@ -183,32 +210,15 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
     used[:, 0] = True
     used[group, slot] = True
     position = used.cumsum(axis=1) - 1
-    lengths = -(-(position[:, -1] + 1) // ALIKE) * ALIKE
-    taken = np.zeros((n_groups, lengths.max()), dtype=np.intp)
+    n_slots = int(position[:, -1].max()) + 1
+    taken = np.zeros((n_groups, n_slots), dtype=np.intp)
     g, these = used.nonzero()
     taken[g, position[g, these]] = these
-    A = np.zeros((n_groups, n_together, lengths.max()), dtype=np.float32)
+    A = np.zeros((n_groups, n_together, n_slots), dtype=np.float32)
     A[:, :, 0] = 1.0
     A[group, place % n_together, position[group, slot]] = x[point, k]
     by_feature = feature.argsort()
-    group, place, feature = group[by_feature], place[by_feature], feature[by_feature]
-    order = order.reshape(n_groups, n_together)
-    for length in np.unique(lengths):
-        most = max(IN_CACHE // (BLOCKS * coarse.width * int(length + n_together)), 1)
-        (alike,) = (lengths == length).nonzero()
-        for begin in range(0, len(alike), most):
-            here = alike[begin : begin + most]
-            number = np.full(n_groups, -1)
-            number[here] = np.arange(len(here))
-            mine = number[group] >= 0
-            inside = number[group[mine]] * n_together + place[mine] % n_together
-            yield Stack(
-                order[here].ravel(),
-                taken[here, :length],
-                A[here, :, :length],
-                inside,
-                feature[mine],
-            )
+    return Stack(order, taken, A, place[by_feature], feature[by_feature])
 
 
 def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
@@ -235,6 +245,7 @@ def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
     return Tops(size, begin + block * width + column, highest.max(axis=1))
 
 
-def rounding(x: Matrix, kind: type[np.floating]) -> Vector:
+def rounding(S: Support, x: Matrix, kind: type[np.floating]) -> Vector:
     """By how much a difference of entries of Cx − c may be off, those of C and c being up to 1."""
-    return (x.shape[1] + 8) * np.finfo(kind).eps * (1.0 + np.abs(x).sum(axis=1))
+    terms = np.count_nonzero(S >= 0, axis=1) + 8
+    return terms * np.finfo(kind).eps * (1.0 + np.abs(x).sum(axis=1))
