@@ -19,9 +19,6 @@ COLUMNS, BLOCKS = 400, 8
 """So many columns make a block: BLAS does not pack factors as small as those of a group and a
 block. The largest numbers are looked for in so many blocks at a time."""
 
-ALIKE = 8
-"""Groups go together whose numbers of features are equal when rounded up to a multiple of this."""
-
 IN_CACHE = 1 << 20
 """So many numbers are made at a time."""
 
@@ -37,8 +34,8 @@ class Stack(NamedTuple):
     points: Support
     slots: Support
     A: Single
-    place: Support  # among the points, of one whose support has this feature, which may not enter;
-    feature: Support  # in the order of features
+    place: Support  # among the points, of one whose support has this feature, which may not enter
+    feature: Support
 
 
 class Tops(NamedTuple):
@@ -61,6 +58,7 @@ class CoarseRows:
         self.gram, self.scale = gram, scale
         self.n_blocks = -(-len(c) // COLUMNS)
         self.width = -(-len(c) // self.n_blocks)
+        self.at_once = min(BLOCKS, self.n_blocks) * self.width
         self.rows = np.zeros((self.n_blocks, min(64, len(c) + 1), self.width), dtype=np.float32)
         self.slot = np.full(len(c), -1)
         self._fill(slice(0, 1), -c[None])
@@ -82,7 +80,7 @@ class CoarseRows:
 
     def numbers(self, stack: Stack) -> int:
         """So many are made for a stack at a time."""
-        return BLOCKS * self.width * (stack.slots.size + len(stack.points))
+        return self.at_once * (stack.slots.size + len(stack.points))
 
     def _fill(self, slots: slice, rows: Matrix) -> None:
         scaled = rows * self.scale
@@ -172,53 +170,33 @@ class Steepest:
 
 
 def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
-    """The points in groups that have features in common, and groups that are alike in stacks."""
-    every = grouped(S, x, coarse)
-    n_groups, n_together, _ = every.A.shape
-    group = every.place // n_together
-    lengths = -(-(1 + np.count_nonzero(every.slots, axis=1)) // ALIKE) * ALIKE  # slot 0 is of −c
-    lengths = np.minimum(lengths, every.slots.shape[1])
-    for length in np.unique(lengths):
-        most = max(IN_CACHE // (BLOCKS * coarse.width * int(length + n_together)), 1)
-        (alike,) = (lengths == length).nonzero()
-        for begin in range(0, len(alike), most):
-            here = alike[begin : begin + most]
-            number = np.full(n_groups, -1)
-            number[here] = np.arange(len(here))
-            mine = number[group] >= 0
-            yield Stack(
-                every.points.reshape(n_groups, n_together)[here].ravel(),
-                every.slots[here, :length],
-                every.A[here, :, :length],
-                number[group[mine]] * n_together + every.place[mine] % n_together,
-                every.feature[mine],
-            )
-
-
-def grouped(S: Support, x: Matrix, coarse: CoarseRows) -> Stack:
-    """All points, in groups with as many slots as the one with most features wants."""
-    slots = np.where(S >= 0, coarse.slot[S], -1)
-    last = np.sort(slots, axis=1)[:, -4:]  # features that came late are rare
-    order = np.lexsort((np.zeros(len(S)), *last.T))
+    """The points in groups that have features in common, and so many groups in a stack."""
+    slots = np.where(S >= 0, coarse.slot[S], 0)
+    order = slots.max(axis=1, initial=0).argsort(kind="stable")  # features that came late are rare
     n_groups = -(-len(S) // TOGETHER)
     n_together = -(-len(S) // n_groups)
     order = np.append(order, np.full(n_groups * n_together - len(S), order[-1]))
-    place, k = (slots[order] >= 0).nonzero()
+    place, k = slots[order].nonzero()
     group, point = place // n_together, order[place]
-    slot, feature = slots[point, k], S[point, k]
+    slot, feature, weight = slots[point, k], S[point, k], x[point, k]
     used = np.zeros((n_groups, coarse.used), dtype=bool)
     used[:, 0] = True
     used[group, slot] = True
     position = used.cumsum(axis=1) - 1
-    n_slots = int(position[:, -1].max()) + 1
-    taken = np.zeros((n_groups, n_slots), dtype=np.intp)
-    g, these = used.nonzero()
-    taken[g, position[g, these]] = these
-    A = np.zeros((n_groups, n_together, n_slots), dtype=np.float32)
-    A[:, :, 0] = 1.0
-    A[group, place % n_together, position[group, slot]] = x[point, k]
-    by_feature = feature.argsort()
-    return Stack(order, taken, A, place[by_feature], feature[by_feature])
+    most = max(IN_CACHE // (coarse.at_once * (int(position.max()) + n_together)), 1)
+    for begin in range(0, n_groups, most):
+        here = slice(begin, begin + most)
+        n_slots = int(position[here].max()) + 1
+        own = slice(*place.searchsorted([begin * n_together, (begin + most) * n_together]))
+        g, p = group[own] - begin, place[own] - begin * n_together
+        A = np.zeros((len(used[here]), n_together, n_slots), dtype=np.float32)
+        A[:, :, 0] = 1.0
+        A[g, p % n_together, position[group[own], slot[own]]] = weight[own]
+        taken = np.zeros((len(A), n_slots), dtype=np.intp)
+        g, these = used[here].nonzero()
+        taken[g, position[here][g, these]] = these
+        points = order[begin * n_together : (begin + most) * n_together]
+        yield Stack(points, taken, A, p, feature[own])
 
 
 def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
@@ -233,9 +211,9 @@ def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
     np.matmul(stack.A, taken, out=sizes.reshape(n_blocks, *stack.A.shape[:2], width))
     np.abs(sizes, out=sizes)
     sizes = sizes.reshape(n_blocks, len(points), width)
-    low, high = stack.feature.searchsorted([begin, begin + n_blocks * width])
-    block, column = np.divmod(stack.feature[low:high] - begin, width)
-    sizes[block, stack.place[low:high], column] = -1.0
+    block, column = np.divmod(stack.feature - begin, width)
+    here = (block >= 0) & (block < n_blocks)
+    sizes[block[here], stack.place[here], column[here]] = -1.0
     highest = sizes.max(axis=0)
     column = highest.argmax(axis=1)
     there = sizes[:, points, column]
