@@ -80,7 +80,7 @@ class Quadratic(Objective):
         self.keeps_moments = self.gram.keeps
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
-        self._steep = NONE  # in the last gradient: whose rows may be asked for next
+        self._last_gradient = self.c  # where it is large, rows may be asked for next
         self.blas_threads = 1  # the matrices of a step are too small to gain from more
         self.breadth = breadth(self.n_features**2)
 
@@ -94,10 +94,12 @@ class Quadratic(Objective):
     def _gradient(self, point: Iterate) -> Vector:
         S = point.support
         x = point.coef * (self.scale[S] / self.unit)
-        g = (self.gram.combined(S, x[None], self._steep)[0] - self.c) * (self.scale * self.unit)
+        held = self.gram.at_hand(S[None])[0]
+        ahead = NONE if held else smallest(-np.abs(self._last_gradient), A_PASS)
+        g = (self.gram.combined(S, x[None], ahead)[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
-        if self.gram.keeps and not isinstance(self.gram, DenseGram):
-            self._steep = smallest(-np.abs(g), A_PASS)
+        if self.gram.keeps:
+            self._last_gradient = g
         return g
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
