@@ -51,14 +51,17 @@ def pivot(T: Matrix, features: Support) -> None:
 
 def single_changes(T: Matrix) -> Matrix:
     """How the minimum changes when a feature enters or leaves; inf where it may not."""
-    d, r = _diagonal_and_last(T)
+    d = np.einsum("lii->li", T)[:, :-1]
+    r = T[:, :-1, -1]
     allowed = np.abs(d) > DEPENDENT
     return np.where(allowed, -0.5 * r * r / np.where(allowed, d, 1.0), np.inf)
 
 
 def pair_changes(T: Matrix) -> Matrix:
     """How the minimum changes when two features enter, leave or trade places; inf where unclear."""
-    a, (d, r) = T[:, :-1, :-1], _diagonal_and_last(T)
+    a = T[:, :-1, :-1]
+    r = T[:, :-1, -1]
+    d = np.einsum("lii->li", a)
     determinant = d[:, :, None] * d[:, None, :]
     determinant -= a * a
     change = a * r[:, :, None]
@@ -74,8 +77,3 @@ def pair_changes(T: Matrix) -> Matrix:
     change *= 0.5
     change[unclear] = np.inf
     return change
-
-
-def _diagonal_and_last(T: Matrix) -> tuple[Matrix, Matrix]:
-    """Of the features; as copies, for what lies together is multiplied several times faster."""
-    return np.einsum("lii->li", T)[:, :-1].copy(), T[:, :-1, -1].copy()
