@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 Support: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 NONE: Support = np.empty(0, dtype=np.intp)
 """No features."""
 

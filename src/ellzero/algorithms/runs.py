@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.algorithms.seeds import child
-from ellzero.algorithms.states import Mask, States
-from ellzero.core import Iterate, Support, Vector
+from ellzero.algorithms.states import States
+from ellzero.core import Iterate, Mask, Support, Vector
 
 RUN = np.dtype(
     [

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import NONE, Matrix, Support, Vector, union
+from ellzero.core import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
@@ -37,8 +37,6 @@ SMALL_PRODUCT, NARROW = 990_000, 16
 
 GATHERED = 64
 """It takes time to gather so many columns."""
-
-Mask = NDArray[np.bool_]
 
 NO_COLUMNS: tuple[Support, Matrix] = NONE, np.empty((0, 0))
 

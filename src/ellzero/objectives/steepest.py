@@ -149,10 +149,11 @@ class Steepest:
         )
         products = coarse.width * coarse.n_blocks * sum(stack.A.size for stack in stacked)
         threads = self.gram.threads if products > WORTH else 1
+        numbers = max(map(coarse.numbers, stacked))
 
         def work(part: slice) -> None:
             k = part.start
-            room = self._room(k % threads, max(map(coarse.numbers, stacked)))
+            room = self._room(k % threads, numbers)
             for stack in stacked:
                 own = top_of(stack, coarse, k, room)
                 tops.size[k, stack.points] = own.size
