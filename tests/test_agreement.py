@@ -129,7 +129,7 @@ def target(problem, S):
 def test_arht_core(pair):
     problem, f, s, seed = pair
     start, S = a_start(problem, s, seed)
-    opt, rho = target(problem, S), f.smoothness(2)
+    opt, rho = target(problem, S), f.smoothness(1)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     steps = reference.arht_core(problem, s, opt, rho, S, rng)
     found = lz.arht_core(f, s, opt, start=start, random_state=seed)
@@ -153,7 +153,7 @@ def test_arht_core_in_the_theoretical_setting(pair):
 def test_arht_robust(pair):
     problem, f, s, seed = pair
     start, S = a_start(problem, s, seed)
-    opt, rho = target(problem, S), f.smoothness(2)
+    opt, rho = target(problem, S), f.smoothness(1)
     found = lz.arht_robust(f, s, opt, start=start, n_runs=4, random_state=seed)
     best = reference.arht_robust(problem, s, opt, rho, S, seed, n_runs=4)
     assert set(found.support.tolist()) == best.support

@@ -11,6 +11,7 @@ import ellzero as lz
 import reference
 from ellzero import LeastSquares, Quadratic, Status
 from ellzero.algorithms import states as arht_states
+from ellzero.algorithms.arht import Search
 from ellzero.algorithms.states import States
 from ellzero.objectives import gram
 from ellzero.objectives.gram import LazyGram
@@ -86,7 +87,7 @@ def test_restart_z_is_the_literal_run_with_child_z_of_the_seed(loss):
     assert len({x.value for x in runs}) > 2
     for z in reversed(range(6)):
         rng = np.random.default_rng(np.random.SeedSequence(1, spawn_key=(z,)))
-        steps = reference.arht_core(problem, 6, opt, f.smoothness(2), S, rng)
+        steps = reference.arht_core(problem, 6, opt, f.smoothness(1), S, rng)
         best = min(steps, key=lambda step: step.value)
         assert set(runs[z].support.tolist()) == best.support
 
@@ -147,14 +148,25 @@ def test_a_theoretical_run_has_all_its_steps():
     assert [step.note.split()[0][0] for step in found.trace] == ["s", "+", "+", "f", "f"]
 
 
-def test_rho_is_the_certified_smoothness_unless_given(f):
-    options = {"start": "first", "random_state": 0}
+@pytest.mark.parametrize(("setting", "level"), [("practical", 1), ("theoretical", 2)])
+def test_rho_is_the_certified_smoothness_unless_given(f, setting, level):
+    assert Search(f, 3, setting=setting).rho == f.smoothness(level)
+    options = {"start": "first", "random_state": 0, "setting": setting, "epsilon": 1e-3}
     default, certified, small = (
         lz.arht_core(f, 3, f.lower_bound(), **options, **rho)
-        for rho in ({}, {"rho": f.smoothness(2)}, {"rho": 1e-3})
+        for rho in ({}, {"rho": f.smoothness(level)}, {"rho": 1e-3})
     )
     assert trace_of(default) == trace_of(certified)
     assert trace_of(default) != trace_of(small)
+    found = lz.path(f, [3], "arht", random_state=0, setting=setting, n_runs=3)[3]
+    given = lz.arht(f, 3, random_state=0, setting=setting, n_runs=3, rho=f.smoothness(level))
+    assert trace_of(found) == trace_of(given)
+
+
+def test_rho_is_that_of_the_papers_experiments_on_columns_of_unit_norm():
+    problem = random_problem(8, kind="correlated")
+    f = LeastSquares(problem.X / np.linalg.norm(problem.X, axis=0), problem.y)
+    assert_allclose(Search(f, 3).rho, 1.0)
 
 
 def test_the_same_state_is_not_computed_twice():
@@ -334,7 +346,8 @@ def test_passes_over_wide_data_are_shared(passes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
     y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
-    lz.path(LeastSquares(X, y), range(1, 9), "arht", random_state=0, start="first")
+    f = LeastSquares(X, y)
+    lz.path(f, range(1, 9), "arht", random_state=0, start="first", rho=f.smoothness(2))
     assert sum(map(len, passes)) > 4 * len(passes)
 
 

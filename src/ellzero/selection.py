@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ellzero.algorithms.arht import arht, arht_path
+from ellzero.algorithms.arht import arht, arht_path, same_at_all_sizes
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
 from ellzero.algorithms.iht import iht
@@ -237,13 +237,7 @@ def _one_by_one(
             yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
         return
     if method is arht:
-        same_at_all_sizes: dict[str, Callable[[], float]] = {
-            "rho": partial(f.smoothness, 2),
-            "lower": f.lower_bound,
-        }
-        options = options | {
-            name: make() for name, make in same_at_all_sizes.items() if options.get(name) is None
-        }
+        options = same_at_all_sizes(f, options)
     tasks = [(s, {**options, "start": greedy[s]} if from_omp else options) for s in wanted]
     if n_jobs not in (None, 1):
         if callback is not None:

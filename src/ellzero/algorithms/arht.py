@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
 from math import ceil, inf, log
@@ -28,6 +28,29 @@ AHEAD = 4
 """Runs towards so many of the targets that may be next begin with those towards the first."""
 
 
+def check_setting(setting: str) -> None:
+    if setting not in ("practical", "theoretical"):
+        raise ValueError(f"setting: expected 'practical' or 'theoretical', got {setting!r}.")
+
+
+def weight_of(f: Objective, setting: str) -> float:
+    """ρ₂⁺ as in the theorem, or ρ₁⁺: 1 for least squares on columns of unit norm, as in the
+    experiments of the paper."""
+    return f.smoothness(1 if setting == "practical" else 2)
+
+
+def same_at_all_sizes(f: Objective, options: dict[str, Any]) -> dict[str, Any]:
+    """The options with those of them resolved that take time and do not depend on s."""
+    setting = options.get("setting", "practical")
+    check_setting(setting)
+    resolved: dict[str, Callable[[], float]] = {
+        "rho": partial(weight_of, f, setting),
+        "lower": f.lower_bound,
+    }
+    missing = {name: make() for name, make in resolved.items() if options.get(name) is None}
+    return options | missing
+
+
 class Search:
     """The parameters that Algorithms 5 and 6 share, resolved for one f and s."""
 
@@ -45,8 +68,7 @@ class Search:
         random_state: Any = None,
         n_jobs: int | None = None,
     ):
-        if setting not in ("practical", "theoretical"):
-            raise ValueError(f"setting: expected 'practical' or 'theoretical', got {setting!r}.")
+        check_setting(setting)
         for name, number, above in (
             ("rho", rho, 0.0),
             ("epsilon", epsilon, 0.0),
@@ -61,7 +83,7 @@ class Search:
         self.practical = setting == "practical"
         self.seed = seed_of(random_state)
         self.x0 = starting_point(f, s, start)
-        self.rho = f.smoothness(2) if rho is None else rho
+        self.rho = weight_of(f, setting) if rho is None else rho
         self.B = f.lower_bound() if lower is None else lower
         self.span = f.minimize(self.x0.support[:0]).value - self.B
         gap = self.x0.value - self.B
@@ -236,9 +258,10 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     Parameters
     ----------
     start : "omp", "first", feature indices or a point; see `ellzero.algorithms.start`
-    setting : "practical" (20 runs per guess, progress factor 1e-3, a run stops when half the
-        support is unregularised) or "theoretical" (the numbers of runs and steps of the theorem)
-    rho : weight ρ of the regulariser; by default the certified ρ₂⁺ of f
+    setting : "practical" (the paper's experiments: 20 runs per guess, progress factor 1e-3, a run
+        stops when half the support is unregularised, ρ = ρ₁⁺) or "theoretical" (the numbers of runs
+        and steps of the theorem, ρ = ρ₂⁺)
+    rho : weight ρ of the regulariser; by default the certified ρ₁⁺ or ρ₂⁺ of f, by the setting
     epsilon : width at which the search for the target ends; by default 1e-3·(f(start) − B)
     lower : the lower bound B on f; by default ``f.lower_bound()``
     n_runs : restarts for each guess of the target

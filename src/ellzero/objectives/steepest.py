@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import local
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ellzero.threads import in_parts
 TOGETHER = 32
 """So many points make a group; more would have less in common."""
 
-COLUMNS, BLOCKS = 400, 8
+COLUMNS, BLOCKS = 400, 25
 """So many columns make a block: BLAS does not pack factors as small as those of a group and a
 block. The largest numbers are looked for in so many blocks at a time."""
 
@@ -39,7 +40,7 @@ class Stack(NamedTuple):
 
 
 class Tops(NamedTuple):
-    """Of each point, in each part of the columns: the largest gradient, where it is, the next."""
+    """Of each point, in a part of the columns: the largest gradient, where it is, the next."""
 
     size: Single
     feature: Support
@@ -104,7 +105,7 @@ class Steepest:
         self.scale = live / (live.max(initial=0.0) or 1.0)
         self.forced = list(forced)
         self.coarse = CoarseRows(gram, c, self.scale) if gram.keeps else None
-        self._rooms: dict[int, Single] = {}
+        self._own = local()
 
     def __call__(self, S: Support, x: Matrix) -> Support:
         if self.coarse is None:
@@ -139,35 +140,31 @@ class Steepest:
         return found
 
     def _tops(self, S: Support, x: Matrix, coarse: CoarseRows) -> Tops:
-        """In single precision; threads share the parts of the columns."""
+        """In single precision; threads share the blocks of columns."""
         stacked = list(stacks(S, x, coarse))
-        n_parts = -(-coarse.n_blocks // BLOCKS)
-        tops = Tops(
-            np.empty((n_parts, len(S)), dtype=np.float32),
-            np.empty((n_parts, len(S)), dtype=np.intp),
-            np.empty((n_parts, len(S)), dtype=np.float32),
-        )
         products = coarse.width * coarse.n_blocks * sum(stack.A.size for stack in stacked)
         threads = self.gram.threads if products > WORTH else 1
         numbers = max(map(coarse.numbers, stacked))
+        order = np.concatenate([stack.points for stack in stacked])
 
-        def work(part: slice) -> None:
-            k = part.start
-            room = self._room(k % threads, numbers)
-            for stack in stacked:
-                own = top_of(stack, coarse, k, room)
-                tops.size[k, stack.points] = own.size
-                tops.feature[k, stack.points] = own.feature
-                tops.second[k, stack.points] = own.second
+        def work(blocks: slice) -> Tops:
+            room = self._room(numbers)
+            parts = [top_of(stack, coarse, blocks, room) for stack in stacked]
+            own = Tops(*map(np.concatenate, zip(*parts, strict=True)))
+            in_order = Tops(*(np.empty(len(S), dtype=numbers.dtype) for numbers in own))
+            for there, here in zip(in_order, own, strict=True):
+                there[order] = here
+            return in_order
 
-        in_parts(work, n_parts, n_parts, threads)
-        return tops
+        n_parts = threads * -(-coarse.n_blocks // (threads * BLOCKS))  # equally many for each
+        found = in_parts(work, coarse.n_blocks, n_parts, threads)
+        return Tops(*map(np.stack, zip(*found, strict=True)))
 
-    def _room(self, thread: int, numbers: int) -> Single:
-        """It is kept, as fresh memory takes time."""
-        if numbers > len(self._rooms.get(thread, ())):
-            self._rooms[thread] = np.empty(numbers, dtype=np.float32)
-        return self._rooms[thread]
+    def _room(self, numbers: int) -> Single:
+        """That of a thread; it is kept, as fresh memory takes time."""
+        if numbers > len(getattr(self._own, "room", ())):
+            self._own.room = np.empty(numbers, dtype=np.float32)
+        return self._own.room
 
 
 def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
@@ -200,11 +197,11 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
         yield Stack(points, taken, A, p, feature[own])
 
 
-def top_of(stack: Stack, coarse: CoarseRows, part: int, room: Single) -> Tops:
-    """What is largest in a part of the columns."""
-    rows = coarse.rows[part * BLOCKS : (part + 1) * BLOCKS]
+def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single) -> Tops:
+    """What is largest in some blocks of the columns."""
+    rows = coarse.rows[blocks]
     n_blocks, width = len(rows), coarse.width
-    begin, points = part * BLOCKS * width, np.arange(len(stack.points))
+    begin, points = blocks.start * width, np.arange(len(stack.points))
     end = n_blocks * stack.slots.size * width
     taken = room[:end].reshape(n_blocks, *stack.slots.shape, width)
     sizes = room[end : end + n_blocks * len(points) * width]
