@@ -146,15 +146,13 @@ class Steepest:
         threads = self.gram.threads if products > WORTH else 1
         numbers = max(map(coarse.numbers, stacked))
         order = np.concatenate([stack.points for stack in stacked])
+        place = np.empty(len(S), dtype=np.intp)
+        place[order] = np.arange(len(order))
 
         def work(blocks: slice) -> Tops:
             room = self._room(numbers)
-            parts = [top_of(stack, coarse, blocks, room) for stack in stacked]
-            own = Tops(*map(np.concatenate, zip(*parts, strict=True)))
-            in_order = Tops(*(np.empty(len(S), dtype=numbers.dtype) for numbers in own))
-            for there, here in zip(in_order, own, strict=True):
-                there[order] = here
-            return in_order
+            tops = [top_of(stack, coarse, blocks, room) for stack in stacked]
+            return Tops(*(np.concatenate(part)[place] for part in zip(*tops, strict=True)))
 
         n_parts = threads * -(-coarse.n_blocks // (threads * BLOCKS))  # equally many for each
         found = in_parts(work, coarse.n_blocks, n_parts, threads)
