@@ -23,7 +23,10 @@ def cholesky(A: Matrix) -> Matrix | None:
 
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-    """A[k]⁻¹c[k] for every k, and whether A[k] is regular; what A is above the diagonal is lost."""
+    """A[k]⁻¹c[k] for every k, and whether A[k] is regular.
+
+    What is above the diagonals is used, and lost.
+    """
     assert A.flags.c_contiguous  # LAPACK works in it
     diagonals, x = A.diagonal(0, 1, 2).copy(), c[:, :, None].copy()
     failed = [

@@ -116,15 +116,15 @@ class Search:
             return PRACTICAL_RUNS
         return ceil(5 * log(6 * self.f.n_features * self.log_span(epsilon)))
 
-    def begin(self, runs: Runs, opt: float, epsilon: float, zs: list[int]) -> None:
+    def begin(self, runs: Runs, epsilon: float, wanted: list[tuple[float, int]]) -> None:
+        """Runs towards targets, each with the number of a restart."""
         run = {
             "search": self.name,
             "s": self.s,
-            "opt": opt,
             "at": runs.states.start(self.x0),
             "steps": inf if self.practical else ceil(2 * self.s * self.log_span(epsilon)),
         }
-        runs.begin(run, self.seed, zs)
+        runs.begin(run, self.seed, wanted)
 
     def robust(self, opt: float, epsilon: float, ahead: Sequence[float] = ()) -> WaitingSteps:
         """Algorithm 6, ARHT_robust: the best iterate of every run.
@@ -148,8 +148,8 @@ class Search:
             return
         if self.workers is None:
             self.runs.drop(self.name)
-            for target in (opt, *ahead):
-                self.begin(self.runs, target, epsilon, unknown(target))
+            wanted = [(target, z) for target in (opt, *ahead) for z in unknown(target)]
+            self.begin(self.runs, epsilon, wanted)
             return
         for z, ended in in_shares(partial(_share, self, opt, epsilon), zs, self.workers):
             self.runs.note(self.name, z, ended)
@@ -194,7 +194,7 @@ class Search:
 def _share(search: Search, opt: float, epsilon: float, zs: list[int]) -> list[tuple[int, Ended]]:
     f = search.f.apart()
     runs = search.runs_of(f, search.s)
-    search.begin(runs, opt, epsilon, zs)
+    search.begin(runs, epsilon, [(opt, z) for z in zs])
     with blas_threads(f.blas_threads):
         while len(runs.live):
             runs.step()
@@ -202,14 +202,14 @@ def _share(search: Search, opt: float, epsilon: float, zs: list[int]) -> list[tu
 
 
 def stepping(runs: Runs, steps: WaitingSteps) -> Steps:
-    """The iterates, with a step of all runs where they are waited for."""
+    """The iterates; where they are waited for, all runs go on."""
     while True:
         try:
             x = next(steps)
         except StopIteration as end:
             return end.value
         if x is None:
-            runs.step()
+            runs.advance()
         else:
             yield x
 
@@ -223,7 +223,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     check_number("opt", opt)
     search = Search(f, s, **options)
     runs, states, note = search.runs, search.runs.states, "start"
-    search.begin(runs, opt, search.epsilon, [0])
+    search.begin(runs, search.epsilon, [(opt, 0)])
     while True:
         at = runs.live["at"][0]
         runs.step()
@@ -292,4 +292,4 @@ def arht_path(
     for s, search in searches.items():
         search.attach(runs, name=s)
     steps = {s: search.lowest() for s, search in searches.items()}
-    return run_abreast(f, steps, runs.step, callback, max_iter, "arht")
+    return run_abreast(f, steps, runs.advance, callback, max_iter, "arht")

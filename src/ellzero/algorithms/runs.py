@@ -69,13 +69,15 @@ class Runs:
         self._streams = Streams()
         self._ended: dict[tuple[int, int], list[Ended]] = {}
 
-    def begin(self, run: dict[str, Any], seed: int, zs: list[int]) -> None:
-        new = np.zeros(len(zs), dtype=RUN)
+    def begin(self, run: dict[str, Any], seed: int, wanted: list[tuple[float, int]]) -> None:
+        """Runs that are alike but for their targets and the numbers of their restarts."""
+        new = np.zeros(len(wanted), dtype=RUN)
         new["low"], new["high"], new["value"] = -np.inf, np.inf, np.inf
         for name, number in run.items():
             new[name] = number
-        new["z"], new["stream"] = zs, [self._streams.number(seed, z) for z in zs]
-        self.live = np.concatenate([self.live, new])
+        new["opt"], new["z"] = [opt for opt, _ in wanted], [z for _, z in wanted]
+        new["stream"] = [self._streams.number(seed, z) for _, z in wanted]
+        self.live = both(self.live, new)
 
     def drop(self, search: int) -> None:
         self.live = self.live[self.live["search"] != search]
@@ -107,8 +109,16 @@ class Runs:
         ended = self._ended.get((search, z))
         return ended[-1] if ended else None
 
-    def step(self) -> None:
-        """Lines 11 to 23 of Algorithm 5 for all runs, save where f is better asked later."""
+    def advance(self) -> None:
+        """Steps until a run has ended; before that there is nothing new for a search."""
+        while not self.step():
+            pass
+
+    def step(self) -> bool:
+        """Lines 11 to 23 of Algorithm 5 for all runs, save where f is better asked later.
+
+        Has a run ended?
+        """
         if not len(self.live):
             raise RuntimeError("a run is waited for that is not there")
         t = self.states
@@ -133,8 +143,9 @@ class Runs:
         free, swap = goes_on & stuck, goes_on & ~stuck
         runs["at"][swap] = t.states["new"][at[swap]]
         runs["at"][free] = t.freed(at[free], i[free])
-        self.live = np.concatenate([waiting, runs[goes_on]])
+        self.live = both(waiting, runs[goes_on])
         self._end(runs[~goes_on])
+        return len(self.live) < len(ready)
 
     def _sampled(self, runs: NDArray[Any]) -> Support:
         """What each sets free; runs towards several targets go together for a while."""
@@ -157,6 +168,13 @@ class Runs:
                 live = self.live
                 later = (live["opt"] > opt) | ((live["opt"] == opt) & (live["z"] > z))
                 self.live = live[~later | (live["search"] != search)]
+
+
+def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """`np.concatenate`, which for records takes as long as a step does."""
+    together = np.empty(len(first) + len(second), dtype=RUN)
+    together[: len(first)], together[len(first) :] = first, second
+    return together
 
 
 def _below(runs: NDArray[Any], threshold: Vector, asked: Mask) -> Mask:

@@ -32,13 +32,14 @@ class Table:
         """Of these keys, and for each new one, in the order of their numbers, where it is first."""
         known, before = self._numbers, len(self._numbers)
         numbers = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
-        fresh = (numbers >= before).nonzero()[0]
-        _, first = np.unique(numbers[fresh], return_index=True)
         if len(known) > len(self._records):
             grown = np.zeros(2 * len(known), dtype=self._records.dtype)
             grown[:before] = self._records[:before]
             self._records = grown
-        return numbers, fresh[first]
+        backwards = (numbers >= before).nonzero()[0][::-1]
+        first = np.empty(len(known) - before, dtype=np.intp)
+        first[numbers[backwards] - before] = backwards  # of equals the one that is set last
+        return numbers, first
 
 
 class States:
@@ -103,11 +104,11 @@ class States:
     def look(self, states: Support) -> Mask:
         """Find out what a step asks; false for states about which f is better asked later."""
         known = self.states["known"]
-        new = np.unique(states[~known[states]])
+        new, place = np.unique(states[~known[states]], return_inverse=True)
         if len(new):
             ready = self.f.at_hand(self.minimisers["S"][self.states["x"][new]])
-            later = np.isin(states, new[~ready])
-            if 2 * later.sum() > len(states):  # a few take nearly as long as many
+            n_later = np.count_nonzero(~ready[place])
+            if 2 * n_later > len(states):  # a few take nearly as long as many
                 ready[:] = True
             if ready.any():
                 self._look(new[ready])

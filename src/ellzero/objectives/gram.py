@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import NONE, Mask, Matrix, Support, Vector, union
+from ellzero.core import NONE, Mask, Matrix, Support, Vector
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.statistics import Statistics
 from ellzero.threads import blas_threads, current_blas_threads
@@ -183,7 +183,8 @@ class LazyGram:
         self.diagonal = (~zero).astype(float)
         self._lock = Lock()  # threads may share the rows
         self._last = NO_COLUMNS
-        self._n_kept, self._slot = 0, np.full(len(norms2), -1)
+        self._n_kept, self._kept, self._slot = 0, NONE, np.full(len(norms2), -1)
+        self._corner = Corner(len(norms2))
         self._store = np.empty((0, len(norms2)))
 
     def _times(self, V: Matrix, T: Any = slice(None)) -> Matrix:
@@ -256,14 +257,21 @@ class LazyGram:
         return block, new, other
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        features, places = union(S, len(self._slot))
-        block, new, _ = self._held_block(features, features)
-        if new.any():
-            block[new, new] = self.diagonal[features[new]]
-            first, last = (np.where(new[places], places, else_) for else_ in (len(new), -1))
-            if (first.min(axis=1) < last.max(axis=1)).any():  # a support with two of them
-                block = self.block(features)
-        return block.take(places[:, :, None] * len(features) + places[:, None, :])
+        corner = self._corner
+        with self._lock:
+            new = corner.admit(S)
+            if len(new):
+                corner.note(self._kept, new, self._store[: self._n_kept, new])
+                corner.note_diagonal(new, self.diagonal[new])
+            no_row = self._slot[S] < 0
+        first, last = (np.where(no_row, S, else_) for else_ in (len(self._slot), -1))
+        pairs = first.min(axis=1) < last.max(axis=1)  # supports with two of them
+        if pairs.any():
+            some = np.unique(S[pairs][no_row[pairs]])
+            products = self.block(some)
+            with self._lock:
+                corner.note(some, some, products)
+        return corner.blocks(S)
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         missing = self._slot[S] < 0
@@ -324,7 +332,48 @@ class LazyGram:
             self._store = grown
         self._store[used:needed] = new
         self._slot[missing] = np.arange(used, needed)
+        self._kept = np.append(self._kept, missing)
         self._n_kept = needed
+        self._corner.admit(missing)
+        self._corner.note(missing, self._corner.features, new[:, self._corner.features])
+
+
+class Corner:
+    """C among the features that were asked for, as far as it is known, close together in memory."""
+
+    def __init__(self, n: int):
+        self.features = NONE
+        self._place = np.full(n, -1)
+        self._entries = np.empty((0, 0))
+
+    def admit(self, features: Support) -> Support:
+        """Those of them that are new, about which nothing is known yet."""
+        missing = self._place[features] < 0
+        if not missing.any():
+            return NONE
+        new = np.unique(features[missing])
+        before, after = len(self.features), len(self.features) + len(new)
+        if after > len(self._entries):
+            grown = np.empty((2 * after, 2 * after))
+            grown[:before, :before] = self._entries[:before, :before]
+            self._entries = grown
+        self._place[new] = np.arange(before, after)
+        self.features = np.append(self.features, new)
+        return new
+
+    def note(self, S: Support, T: Support, block: Matrix) -> None:
+        """C[S, T]."""
+        here, there = self._place[S], self._place[T]
+        self._entries[here[:, None], there] = block
+        self._entries[there[:, None], here] = block.T
+
+    def note_diagonal(self, S: Support, diagonal: Vector) -> None:
+        here = self._place[S]
+        self._entries[here, here] = diagonal
+
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        places = self._place[S]
+        return self._entries.take(places[:, :, None] * len(self._entries) + places[:, None, :])
 
 
 def profiled_moments(

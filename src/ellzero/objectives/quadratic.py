@@ -138,8 +138,7 @@ class Quadratic(Objective):
         inside, T = S >= 0, filled(S)
         A, c, scale = self.gram.blocks(T), self.c[T] * inside, self.scale[T]
         s = int(np.count_nonzero(inside, axis=1).min())
-        A[:, s:] *= inside[:, s:, None]
-        A[:, :, s:] *= inside[:, None, s:]
+        A[:, :, s:] *= inside[:, None, s:]  # what is above the diagonal decides
         diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
         diagonals += np.where(inside, scaled_ridge(self.ridge[T] + ridges, scale), 1.0)
         x, regular = solve_each(A, c)
