@@ -30,7 +30,7 @@ def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     assert A.flags.c_contiguous  # LAPACK works in it
     diagonals, x = A.diagonal(0, 1, 2).copy(), c[:, :, None].copy()
     failed = [
-        lapack.dposv(factor, b, lower=1, overwrite_a=1, overwrite_b=1)[2]
+        lapack.dposv(factor, b, 1, 1, 1)[2]  # lower, overwrite_a, overwrite_b: names take time
         for factor, b in zip(A.transpose(0, 2, 1), x, strict=True)
     ]
     left = A.diagonal(0, 1, 2) ** 2

@@ -23,7 +23,7 @@ block. The largest numbers are looked for in so many blocks at a time."""
 IN_CACHE = 1 << 20
 """So many numbers are made at a time."""
 
-WORTH = 5e7
+WORTH = 1e7
 """It takes so many multiplications until threads pay."""
 
 Single = NDArray[np.float32]
