@@ -13,8 +13,7 @@ from ellzero import LeastSquares, Quadratic, Status
 from ellzero.algorithms import states as arht_states
 from ellzero.algorithms.arht import Search
 from ellzero.algorithms.states import States
-from ellzero.objectives import gram
-from ellzero.objectives.gram import LazyGram
+from ellzero.objectives.lazy_gram import LazyGram
 from helpers import assert_falls, at_most, objective_of, supports, values
 from reference import random_problem
 
@@ -369,6 +368,6 @@ def test_what_is_remembered_may_outgrow_its_room(monkeypatch, lazy_gram):
     options = {"random_state": 0, "start": "first"}
     found = lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options)
     monkeypatch.setattr(arht_states, "ROOM", 0)
-    monkeypatch.setattr(gram, "ROOM", 1)
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.ROOM", 1)
     for s, solution in lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options).items():
         assert_same_search(found[s], solution)

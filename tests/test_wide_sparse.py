@@ -16,7 +16,7 @@ M, N = 150, 40
 
 @pytest.fixture(params=[1 << 23, 1], ids=["all at once", "row by row"])
 def unkept(request, monkeypatch, lazy_gram):
-    monkeypatch.setattr("ellzero.objectives.gram.LONGEST_KEPT", 0)
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.LONGEST_KEPT", 0)
     monkeypatch.setattr("ellzero.core.AT_ONCE", request.param)
 
 
@@ -92,7 +92,7 @@ def test_a_block_makes_no_rows_and_takes_what_those_made_tell(rng, options, is_s
 def test_paths_are_the_same(rng, kind, options, monkeypatch):
     X, y = data(rng)
     found = path(made(kind, X, y, **options), range(1, 6), effort=0)
-    monkeypatch.setattr("ellzero.objectives.gram.LONGEST_KEPT", 1000)
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.LONGEST_KEPT", 1000)
     wanted = path(made(kind, X, y, **options), range(1, 6), effort=0)
     for s in wanted:
         assert found[s].support.tolist() == wanted[s].support.tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from ellzero.core import Matrix, Support, Vector
 from ellzero.distributed.passes import Parts
 from ellzero.objectives.design import Design
-from ellzero.objectives.gram import LazyGram
+from ellzero.objectives.lazy_gram import LazyGram
 
 View = Callable[[Any], "tuple[Design, Vector] | None"]
 """Of a part, its columns and the weights of its rows; None if no row has weight."""

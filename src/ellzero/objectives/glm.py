@@ -23,10 +23,10 @@ from ellzero.objectives.dual import insertion_bounds, removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
     Gram,
-    LazyGram,
     profiled_moments,
     scaled_ridge,
 )
+from ellzero.objectives.lazy_gram import LazyGram
 from ellzero.objectives.local_model import CurvedGram, local_model
 from ellzero.objectives.losses import Loss
 from ellzero.objectives.newton import Minimum

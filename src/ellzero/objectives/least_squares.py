@@ -15,11 +15,11 @@ from ellzero.objectives.gram import (
     CONSTANT,
     LARGEST_GRAM,
     DenseGram,
-    LazyGram,
     gram_inverse,
     profiled_moments,
     scaled_ridge,
 )
+from ellzero.objectives.lazy_gram import LazyGram
 from ellzero.objectives.quadratic import Quadratic, breadth
 from ellzero.objectives.rows import SAME, Rows, triangle, without_span
 from ellzero.objectives.statistics import Statistics, check_squarable

@@ -26,8 +26,9 @@ from ellzero.core import (
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
-from ellzero.objectives.gram import A_PASS, DenseGram, Gram, scaled_ridge
+from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
+from ellzero.objectives.lazy_gram import A_PASS
 from ellzero.objectives.steepest import Steepest
 
 WIDTH = 8
