@@ -29,17 +29,17 @@ class Table:
         return self._records[field]
 
     def numbers(self, keys: Iterable[Hashable]) -> tuple[Support, Support]:
-        """Of these keys, and for each new one, in the order of their numbers, where it is first."""
+        """Of these keys, and for each new one, in the order of their numbers, where it is."""
         known, before = self._numbers, len(self._numbers)
         numbers = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
         if len(known) > len(self._records):
             grown = np.zeros(2 * len(known), dtype=self._records.dtype)
             grown[:before] = self._records[:before]
             self._records = grown
-        backwards = (numbers >= before).nonzero()[0][::-1]
-        first = np.empty(len(known) - before, dtype=np.intp)
-        first[numbers[backwards] - before] = backwards  # of equals the one that is set last
-        return numbers, first
+        fresh = (numbers >= before).nonzero()[0]
+        where = np.empty(len(known) - before, dtype=np.intp)
+        where[numbers[fresh] - before] = fresh
+        return numbers, where
 
 
 class States:

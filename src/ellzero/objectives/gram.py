@@ -1,9 +1,9 @@
 """Where a quadratic takes the rows of its Gram matrix from.
 
-There are two kinds, `DenseGram` and `LazyGram`, of the matrix C of unit diagonal with G = diag(scale)
-· C · diag(scale), so that no product of data overflows and "dependent" means the same for columns of
-every size. A column that is zero (or lies in the span of the intercept and the forced features) has
-scale 1 and a zero row.
+There are two kinds, `DenseGram` and `LazyGram`, of the matrix C of unit diagonal with
+G = diag(scale) · C · diag(scale), so that no product of data overflows and "dependent" means the
+same for columns of every size. A column that is zero (or lies in the span of the intercept and the
+forced features) has scale 1 and a zero row.
 """
 
 from __future__ import annotations
