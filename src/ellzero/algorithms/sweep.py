@@ -42,7 +42,7 @@ def pivot(T: Matrix, features: Support) -> None:
     each = np.arange(len(T))
     row = T[each, features]
     d = row[each, features]
-    T -= row[:, :, None] * (row / d[:, None])[:, None, :]
+    T -= products((row, row / d[:, None]))
     row /= np.abs(d)[:, None]
     T[each, features] = row
     T[each, :, features] = row
@@ -59,21 +59,31 @@ def single_changes(T: Matrix) -> Matrix:
 
 def pair_changes(T: Matrix) -> Matrix:
     """How the minimum changes when two features enter, leave or trade places; inf where unclear."""
-    a = T[:, :-1, :-1]
+    a = T[:, :-1, :-1].copy()
     r = T[:, :-1, -1]
-    d = np.einsum("lii->li", a)
-    determinant = d[:, :, None] * d[:, None, :]
-    determinant -= a * a
-    change = a * r[:, :, None]
-    change *= 2 * r[:, None, :]
-    cross = (r * r)[:, :, None] * d[:, None, :]
-    change -= cross
-    change -= cross.transpose(0, 2, 1)
+    d = np.einsum("lii->li", a).copy()
+    half = 0.5 * r * r
+    change = products((r, r))
+    change *= a
+    change -= products((half, d), (d, half))
+    a *= a
+    determinant = products((d, d))
+    determinant -= a
     # an exchange has a negative determinant: what is left of the one, times h of the other
     lowest = -DEPENDENT * np.abs(d).max(axis=1)[:, None, None]
     unclear = (determinant < CLEAR) & (determinant > lowest)
     with np.errstate(divide="ignore", invalid="ignore"):
         change /= determinant
-    change *= 0.5
     change[unclear] = np.inf
     return change
+
+
+def products(*pairs: tuple[Matrix, Matrix]) -> Matrix:
+    """Σ u_i v_j over one or two pairs u, v, for each of a stack of them.
+
+    BLAS makes what is of rank two in a third of the time that NumPy takes for rank one.
+    """
+    left, right = np.zeros((2, 2, *pairs[0][0].shape))
+    for k, (u, v) in enumerate(pairs):
+        left[k], right[k] = u, v
+    return np.matmul(left.transpose(1, 2, 0), right.transpose(1, 0, 2))
