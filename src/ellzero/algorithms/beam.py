@@ -64,9 +64,11 @@ def beam(
         if everywhere is not None and (k % STRIDE == 0 or not gains.any()):
             active, r, d = everywhere.most_promising(supports, ahead)
             gains = gains_of(f, r, d)
-        ahead = largest(gains[:1], AHEAD)[0]
+        children = min(width, CHILDREN)
+        foremost = largest(gains, max(children, AHEAD))
+        ahead = foremost[0, :AHEAD]
         ahead = active[ahead[gains[0, ahead] > 0]]
-        foremost = largest(gains, min(width, CHILDREN))
+        foremost = foremost[:, :children]
         names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost]]
         parents, p = best_children(values, gains, foremost, names, width)
         if not len(p):
