@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.algorithms.runs import Ended, Runs
+from ellzero.algorithms.runs import TARGETS, Ended, Runs
 from ellzero.algorithms.seeds import seed_of
 from ellzero.algorithms.start import starting_point
 from ellzero.algorithms.states import States
@@ -23,9 +23,6 @@ from ellzero.threads import blas_threads
 
 PRACTICAL_RUNS = 20
 PRACTICAL_FACTOR = 1e-3
-
-AHEAD = 4
-"""Runs towards so many of the targets that may be next begin with those towards the first."""
 
 
 def check_setting(setting: str) -> None:
@@ -116,8 +113,8 @@ class Search:
             return PRACTICAL_RUNS
         return ceil(5 * log(6 * self.f.n_features * self.log_span(epsilon)))
 
-    def begin(self, runs: Runs, epsilon: float, wanted: list[tuple[float, int]]) -> None:
-        """Runs towards targets, each with the number of a restart."""
+    def begin(self, runs: Runs, epsilon: float, wanted: dict[int, list[float]]) -> None:
+        """Restarts towards some targets each."""
         run = {
             "search": self.name,
             "s": self.s,
@@ -129,7 +126,7 @@ class Search:
     def robust(self, opt: float, epsilon: float, ahead: Sequence[float] = ()) -> WaitingSteps:
         """Algorithm 6, ARHT_robust: the best iterate of every run.
 
-        ahead : targets that may be next, towards which runs begin at the same time
+        ahead : targets that may be next, towards which the runs go along as far as they agree
         """
         n_runs, known = self.n_runs(epsilon), partial(self.runs.known, self.name, opt=opt)
         self._begin_unknown(opt, epsilon, ahead)
@@ -148,7 +145,10 @@ class Search:
             return
         if self.workers is None:
             self.runs.drop(self.name)
-            wanted = [(target, z) for target in (opt, *ahead) for z in unknown(target)]
+            wanted: dict[int, list[float]] = {}
+            for target in (opt, *ahead):
+                for z in unknown(target):
+                    wanted.setdefault(z, []).append(target)
             self.begin(self.runs, epsilon, wanted)
             return
         for z, ended in in_shares(partial(_share, self, opt, epsilon), zs, self.workers):
@@ -157,7 +157,7 @@ class Search:
     def ahead(self, low: float, high: float) -> list[float]:
         """The guesses that follow if none is reached."""
         targets: list[float] = []
-        while high - low > self.epsilon and len(targets) < AHEAD:
+        while high - low > self.epsilon and len(targets) < TARGETS - 1:
             low = (low + high) / 2
             targets.append(low)
         return targets
@@ -194,7 +194,7 @@ class Search:
 def _share(search: Search, opt: float, epsilon: float, zs: list[int]) -> list[tuple[int, Ended]]:
     f = search.f.apart()
     runs = search.runs_of(f, search.s)
-    search.begin(runs, epsilon, [(opt, z) for z in zs])
+    search.begin(runs, epsilon, {z: [opt] for z in zs})
     with blas_threads(f.blas_threads):
         while len(runs.live):
             runs.step()
@@ -223,7 +223,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     check_number("opt", opt)
     search = Search(f, s, **options)
     runs, states, note = search.runs, search.runs.states, "start"
-    search.begin(runs, search.epsilon, [(opt, 0)])
+    search.begin(runs, search.epsilon, {0: [opt]})
     while True:
         at = runs.live["at"][0]
         runs.step()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,15 @@ from ellzero.algorithms.seeds import child
 from ellzero.algorithms.states import States
 from ellzero.core import Iterate, Mask, Support, Vector
 
+TARGETS = 12
+"""A run may go towards so many targets at once."""
+
 RUN = np.dtype(
     [
         ("search", np.intp),  # for whom
         ("z", np.intp),
         ("s", np.intp),
-        ("opt", float),
+        ("targets", float, (TARGETS,)),  # towards all of which it goes the same way, so far; or NaN
         ("at", np.intp),  # the state it is in
         ("best", np.intp),  # the state with the least f that it was in
         ("value", float),  # which is this
@@ -29,7 +33,7 @@ RUN = np.dtype(
 )
 
 
-ENDED = ["search", "z", "opt", "best", "value", "low", "high"]
+ENDED = ["search", "z", "targets", "best", "value", "low", "high"]
 
 
 class Ended(NamedTuple):
@@ -69,14 +73,16 @@ class Runs:
         self._streams = Streams()
         self._ended: dict[tuple[int, int], list[Ended]] = {}
 
-    def begin(self, run: dict[str, Any], seed: int, wanted: list[tuple[float, int]]) -> None:
-        """Runs that are alike but for their targets and the numbers of their restarts."""
+    def begin(self, run: dict[str, Any], seed: int, wanted: dict[int, list[float]]) -> None:
+        """Runs that are alike but for the numbers of their restarts, each with its targets."""
         new = np.zeros(len(wanted), dtype=RUN)
         new["low"], new["high"], new["value"] = -np.inf, np.inf, np.inf
         for name, number in run.items():
             new[name] = number
-        new["opt"], new["z"] = [opt for opt, _ in wanted], [z for _, z in wanted]
-        new["stream"] = [self._streams.number(seed, z) for _, z in wanted]
+        new["z"], new["targets"] = list(wanted), np.nan
+        for own, targets in zip(new["targets"], wanted.values(), strict=True):
+            own[: len(targets)] = targets
+        new["stream"] = [self._streams.number(seed, z) for z in wanted]
         self.live = both(self.live, new)
 
     def drop(self, search: int) -> None:
@@ -91,7 +97,7 @@ class Runs:
 
     def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
         """The runs to begin, none of which is after one that is known to reach opt."""
-        here = (self.live["search"] == search) & (self.live["opt"] == opt)
+        here = (self.live["search"] == search) & (self.live["targets"] == opt).any(axis=1)
         begun, zs = set(self.live["z"][here].tolist()), []
         for z in range(n_runs):
             x = self.known(search, z, opt)
@@ -124,36 +130,33 @@ class Runs:
         t = self.states
         ready = t.look(self.live["at"])
         waiting, runs = self.live[~ready], self.live[ready]
-        at, s = runs["at"].copy(), runs["s"]
-        x, progress = t.states["x"][at], t.states["progress"][at]
-        fit, g = t.minimisers["value"][t.states["fit"][at]], t.minimisers["value"][x]
+        fit = t.minimisers["value"][t.states["fit"][runs["at"]]]
         self._keep_best(runs, fit)
-        goes_on = _below(runs, fit, np.ones(len(runs), dtype=bool))  # line 12
+        runs, _, goes_on = parted(runs, fit, np.ones(len(runs), dtype=bool))  # line 12
+        at, s = runs["at"], runs["s"]
         goes_on &= (s < t.f.n_choosable) & (runs["steps"] > 0)
+        x, progress = t.states["x"][at], t.states["progress"][at]
         stuck = progress <= t.f.resolution
-        stuck |= _below(runs, g - s / self.factor * progress, goes_on & ~stuck)  # line 19
+        g = t.minimisers["value"][x]
+        asked = goes_on & ~stuck
+        runs, before, below = parted(runs, g - s / self.factor * progress, asked)  # line 19
+        at, s, x, goes_on, stuck = runs["at"].copy(), runs["s"], *_take(before, x, goes_on, stuck)
+        stuck |= below
         if self.half_stop:
             goes_on &= ~stuck | (2 * t.minimisers["n_free"][x] < s)
         i = np.full(len(runs), -1)
-        asked = (goes_on & stuck).nonzero()[0]
-        i[asked] = self._sampled(runs[asked])
+        drawing = (goes_on & stuck).nonzero()[0]
+        draws = self._streams[runs["stream"][drawing], runs["drawn"][drawing]]
+        i[drawing] = t.sample(at[drawing], draws)
         goes_on &= ~stuck | (i >= 0)
         runs["drawn"] += stuck
         runs["steps"] -= 1
         free, swap = goes_on & stuck, goes_on & ~stuck
         runs["at"][swap] = t.states["new"][at[swap]]
         runs["at"][free] = t.freed(at[free], i[free])
-        self.live = both(waiting, runs[goes_on])
-        self._end(runs[~goes_on])
-        return len(self.live) < len(ready)
-
-    def _sampled(self, runs: NDArray[Any]) -> Support:
-        """What each sets free; runs towards several targets go together for a while."""
-        streams, drawn = runs["stream"], runs["drawn"]
-        same = (runs["at"] * (streams.max(initial=0) + 1) + streams) * (drawn.max(initial=0) + 1)
-        _, first, back = np.unique(same + drawn, return_index=True, return_inverse=True)
-        draws = self._streams[streams[first], drawn[first]]
-        return self.states.sample(runs["at"][first], draws)[back]
+        self.live, ended = both(waiting, runs[goes_on]), runs[~goes_on]
+        self._end(ended)
+        return len(ended) > 0
 
     def _keep_best(self, runs: NDArray[Any], fit: Vector) -> None:
         better = fit < runs["value"]
@@ -161,13 +164,17 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        for search, z, opt, best, value, low, high in runs[ENDED].tolist():
+        for search, z, targets, best, value, low, high in runs[ENDED].tolist():
+            opt = np.nanmin(targets)
             if self.known(search, z, opt) is None:
                 self.note(search, z, Ended(low, high, self.states.fit(best)))
             if value <= opt:  # later restarts are not asked for, nor are higher targets
-                live = self.live
-                later = (live["opt"] > opt) | ((live["opt"] == opt) & (live["z"] > z))
-                self.live = live[~later | (live["search"] != search)]
+                own, later = self.live["search"] == search, self.live["z"] > z
+                in_vain = (self.live["targets"] > opt) | (
+                    (self.live["targets"] == opt) & later[:, None]
+                )
+                self.live["targets"][in_vain & own[:, None]] = np.nan
+                self.live = self.live[~np.isnan(self.live["targets"]).all(axis=1)]
 
 
 def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -177,10 +184,29 @@ def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return together
 
 
-def _below(runs: NDArray[Any], threshold: Vector, asked: Mask) -> Mask:
-    """Whether opt < threshold, noting that the course of the run hangs on it if that was asked."""
-    below = runs["opt"] < threshold
-    high, low = asked & below, asked & ~below
+def parted(
+    runs: NDArray[Any], threshold: Vector, asked: Mask
+) -> tuple[NDArray[Any], Support, Mask]:
+    """Where it is asked whether the target is below a threshold, a run becomes two if some are.
+
+    Also which run each was before, and whether it was asked and the targets are below.
+    """
+    below, above = runs["targets"] < threshold[:, None], runs["targets"] >= threshold[:, None]
+    is_below = below.any(axis=1)
+    forks = (asked & is_below & above.any(axis=1)).nonzero()[0]
+    before = np.append(np.arange(len(runs)), forks)
+    if len(forks):
+        first, second = runs[forks], runs[forks]
+        first["targets"][above[forks]] = np.nan
+        second["targets"][below[forks]] = np.nan
+        runs[forks] = first
+        runs, is_below = both(runs, second), np.append(is_below, np.zeros(len(forks), dtype=bool))
+    threshold, asked = threshold[before], asked[before]
+    high, low = asked & is_below, asked & ~is_below
     runs["high"][high] = np.minimum(runs["high"], threshold)[high]
     runs["low"][low] = np.maximum(runs["low"], threshold)[low]
-    return below & asked
+    return runs, before, high
+
+
+def _take(which: Support, *arrays: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (array[which] for array in arrays)
