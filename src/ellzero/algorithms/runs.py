@@ -33,7 +33,7 @@ RUN = np.dtype(
 )
 
 
-ENDED = ["search", "z", "targets", "best", "value", "low", "high"]
+ENDED = ["search", "z", "best", "value", "low", "high"]
 
 
 class Ended(NamedTuple):
@@ -97,8 +97,8 @@ class Runs:
 
     def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
         """The runs to begin, none of which is after one that is known to reach opt."""
-        here = (self.live["search"] == search) & (self.live["targets"] == opt).any(axis=1)
-        begun, zs = set(self.live["z"][here].tolist()), []
+        own = self.live[self.live["search"] == search]
+        begun, zs = set(own["z"][(own["targets"] == opt).any(axis=1)].tolist()), []
         for z in range(n_runs):
             x = self.known(search, z, opt)
             if x is not None and x.value <= opt:
@@ -164,8 +164,10 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        for search, z, targets, best, value, low, high in runs[ENDED].tolist():
-            opt = np.nanmin(targets)
+        lowest = np.fmin.reduce(runs["targets"], axis=1).tolist()
+        for (search, z, best, value, low, high), opt in zip(
+            runs[ENDED].tolist(), lowest, strict=True
+        ):
             if self.known(search, z, opt) is None:
                 self.note(search, z, Ended(low, high, self.states.fit(best)))
             if value <= opt:  # later restarts are not asked for, nor are higher targets
