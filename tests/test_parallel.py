@@ -45,7 +45,7 @@ def backend(request):
         distributed = pytest.importorskip("distributed", reason="Dask's backend")
         with (
             distributed.Client(
-                n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+                n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
             ),
             parallel_config("dask", n_jobs=2),
         ):
