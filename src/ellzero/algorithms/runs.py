@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,8 +139,8 @@ class Runs:
         g = t.minimisers["value"][x]
         asked = goes_on & ~stuck
         runs, before, below = parted(runs, g - s / self.factor * progress, asked)  # line 19
-        at, s, x, goes_on, stuck = runs["at"].copy(), runs["s"], *_take(before, x, goes_on, stuck)
-        stuck |= below
+        at, s = runs["at"].copy(), runs["s"]
+        x, goes_on, stuck = x[before], goes_on[before], stuck[before] | below
         if self.half_stop:
             goes_on &= ~stuck | (2 * t.minimisers["n_free"][x] < s)
         i = np.full(len(runs), -1)
@@ -171,12 +170,11 @@ class Runs:
             if self.known(search, z, opt) is None:
                 self.note(search, z, Ended(low, high, self.states.fit(best)))
             if value <= opt:  # later restarts are not asked for, nor are higher targets
-                own, later = self.live["search"] == search, self.live["z"] > z
-                in_vain = (self.live["targets"] > opt) | (
-                    (self.live["targets"] == opt) & later[:, None]
-                )
-                self.live["targets"][in_vain & own[:, None]] = np.nan
-                self.live = self.live[~np.isnan(self.live["targets"]).all(axis=1)]
+                live = self.live
+                own, later = (live["search"] == search)[:, None], (live["z"] > z)[:, None]
+                in_vain = (live["targets"] > opt) | ((live["targets"] == opt) & later)
+                live["targets"][own & in_vain] = np.nan
+                self.live = live[~np.isnan(live["targets"]).all(axis=1)]
 
 
 def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -208,7 +206,3 @@ def parted(
     runs["high"][high] = np.minimum(runs["high"], threshold)[high]
     runs["low"][low] = np.maximum(runs["low"], threshold)[low]
     return runs, before, high
-
-
-def _take(which: Support, *arrays: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (array[which] for array in arrays)
