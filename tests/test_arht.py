@@ -12,6 +12,7 @@ import reference
 from ellzero import LeastSquares, Quadratic, Status
 from ellzero.algorithms import states as arht_states
 from ellzero.algorithms.arht import Search
+from ellzero.algorithms.runs import parted
 from ellzero.algorithms.states import States
 from ellzero.objectives.lazy_gram import LazyGram
 from helpers import assert_falls, at_most, objective_of, supports, values
@@ -371,3 +372,27 @@ def test_what_is_remembered_may_outgrow_its_room(monkeypatch, lazy_gram):
     monkeypatch.setattr("ellzero.objectives.lazy_gram.ROOM", 1)
     for s, solution in lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options).items():
         assert_same_search(found[s], solution)
+
+
+def test_runs_towards_many_targets_go_as_those_towards_one(monkeypatch):
+    forks = []
+
+    def counted(runs, threshold, asked):
+        after, before, below = parted(runs, threshold, asked)
+        forks.append(len(after) - len(runs))
+        return after, before, below
+
+    monkeypatch.setattr("ellzero.algorithms.runs.parted", counted)
+
+    def paths():
+        for seed in range(12):
+            f = objective_of(random_problem(seed, kind="correlated"))
+            found = lz.path(f, range(1, 6), "arht", random_state=seed, epsilon=1e-4)
+            yield from map(trace_of, found.values())
+
+    together = list(paths())
+    assert sum(forks) > 20
+    forks.clear()
+    monkeypatch.setattr("ellzero.algorithms.arht.TARGETS", 1)
+    assert list(paths()) == together
+    assert sum(forks) == 0
