@@ -396,3 +396,9 @@ def test_runs_towards_many_targets_go_as_those_towards_one(monkeypatch):
     monkeypatch.setattr("ellzero.algorithms.arht.TARGETS", 1)
     assert list(paths()) == together
     assert sum(forks) == 0
+
+
+def test_a_path_on_columns_of_zeros():
+    f = LeastSquares(np.zeros((6, 3)), np.arange(6.0))
+    found = lz.path(f, [1, 2], "arht", random_state=0)
+    assert [found[s].value for s in found] == [lz.arht(f, s).value for s in (1, 2)]

@@ -40,8 +40,8 @@ def same_at_all_sizes(f: Objective, options: dict[str, Any]) -> dict[str, Any]:
     """The options with those of them resolved that take time and do not depend on s."""
     setting = options.get("setting", "practical")
     check_setting(setting)
-    resolved: dict[str, Callable[[], float]] = {
-        "rho": partial(weight_of, f, setting),
+    resolved: dict[str, Callable[[], float | None]] = {
+        "rho": lambda: weight_of(f, setting) or None,  # a user may not set it to zero
         "lower": f.lower_bound,
     }
     missing = {name: make() for name, make in resolved.items() if options.get(name) is None}

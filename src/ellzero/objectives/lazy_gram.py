@@ -67,11 +67,11 @@ class LazyGram:
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, the room for rows to come and what is only remembered."""
         state = self.__dict__ | {"_store": self._store[: self._n_kept], "_last": NO_COLUMNS}
-        del state["_lock"]
+        del state["_lock"], state["_corner"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"_lock": Lock()}
+        self.__dict__ |= state | {"_lock": Lock(), "_corner": Corner(len(state["_slot"]))}
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -86,7 +86,7 @@ class LazyGram:
         self.diagonal = (~zero).astype(float)
         self._lock = Lock()  # threads may share the rows
         self._last = NO_COLUMNS
-        self._n_kept, self._kept, self._slot = 0, NONE, np.full(len(norms2), -1)
+        self._n_kept, self._slot = 0, np.full(len(norms2), -1)
         self._corner = Corner(len(norms2))
         self._store = np.empty((0, len(norms2)))
 
@@ -160,21 +160,21 @@ class LazyGram:
         return block, new, other
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        corner = self._corner
-        with self._lock:
-            new = corner.admit(S)
-            if len(new):
-                corner.note(self._kept, new, self._store[: self._n_kept, new])
-                corner.note_diagonal(new, self.diagonal[new])
-            no_row = self._slot[S] < 0
-        first, last = (np.where(no_row, S, else_) for else_ in (len(self._slot), -1))
-        pairs = first.min(axis=1) < last.max(axis=1)  # supports with two of them
-        if pairs.any():
-            some = np.unique(S[pairs][no_row[pairs]])
-            products = self.block(some)
-            with self._lock:
-                corner.note(some, some, products)
-        return corner.blocks(S)
+        for tell in (self._told_by_rows, self.block):
+            blocks = self._corner.blocks(S)
+            if not np.isnan(blocks.min(initial=0.0)):
+                return blocks
+            some = np.isnan(blocks).any(axis=(1, 2))
+            features = np.unique(S[some])
+            self._corner.note(features, tell(features))
+        return self._corner.blocks(S)
+
+    def _told_by_rows(self, S: Support) -> Matrix:
+        """C[S, S] as far as rows that are held tell, else NaN."""
+        block, new, _ = self._held_block(S, S)
+        block[np.ix_(new, new)] = np.nan
+        block[new, new] = self.diagonal[S[new]]
+        return block
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         missing = self._slot[S] < 0
@@ -235,45 +235,40 @@ class LazyGram:
             self._store = grown
         self._store[used:needed] = new
         self._slot[missing] = np.arange(used, needed)
-        self._kept = np.append(self._kept, missing)
         self._n_kept = needed
-        self._corner.admit(missing)
-        self._corner.note(missing, self._corner.features, new[:, self._corner.features])
 
 
 class Corner:
-    """C among the features that were asked for, as far as it is known, close together in memory."""
+    """C among the features that were asked for, close together in memory; NaN where not known."""
 
     def __init__(self, n: int):
-        self.features = NONE
-        self._place = np.full(n, -1)
+        self._lock = Lock()  # threads may share it
+        self._n_admitted, self._place = 0, np.full(n, -1)
         self._entries = np.empty((0, 0))
 
-    def admit(self, features: Support) -> Support:
-        """Those of them that are new, about which nothing is known yet."""
-        missing = self._place[features] < 0
-        if not missing.any():
-            return NONE
-        new = np.unique(features[missing])
-        before, after = len(self.features), len(self.features) + len(new)
-        if after > len(self._entries):
-            grown = np.empty((2 * after, 2 * after))
-            grown[:before, :before] = self._entries[:before, :before]
-            self._entries = grown
-        self._place[new] = np.arange(before, after)
-        self.features = np.append(self.features, new)
-        return new
-
-    def note(self, S: Support, T: Support, block: Matrix) -> None:
-        """C[S, T]."""
-        here, there = self._place[S], self._place[T]
-        self._entries[here[:, None], there] = block
-        self._entries[there[:, None], here] = block.T
-
-    def note_diagonal(self, S: Support, diagonal: Vector) -> None:
-        here = self._place[S]
-        self._entries[here, here] = diagonal
+    def note(self, S: Support, block: Matrix) -> None:
+        """C[S, S], as far as it is known."""
+        with self._lock:
+            self._admit(S)
+            here = np.ix_(self._place[S], self._place[S])
+            self._entries[here] = np.where(np.isnan(block), self._entries[here], block)
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        places = self._place[S]
-        return self._entries.take(places[:, :, None] * len(self._entries) + places[:, None, :])
+        with self._lock:
+            self._admit(S)
+            places, entries = self._place[S], self._entries
+        return entries.take(places[:, :, None] * len(entries) + places[:, None, :])
+
+    def _admit(self, features: Support) -> None:
+        missing = self._place[features] < 0
+        if not missing.any():
+            return
+        new = np.unique(features[missing])
+        before, after = self._n_admitted, self._n_admitted + len(new)
+        if after > len(self._entries):
+            room = min(2 * after, len(self._place))
+            grown = np.full((room, room), np.nan)
+            grown[:before, :before] = self._entries[:before, :before]
+            self._entries = grown
+        self._n_admitted = after
+        self._place[new] = np.arange(before, after)

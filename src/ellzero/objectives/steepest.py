@@ -155,6 +155,7 @@ class Steepest:
             return Tops(*(np.concatenate(part)[place] for part in zip(*tops, strict=True)))
 
         n_parts = threads * -(-coarse.n_blocks // (threads * BLOCKS))  # equally many for each
+        n_parts = min(n_parts, coarse.n_blocks)
         found = in_parts(work, coarse.n_blocks, n_parts, threads)
         return Tops(*map(np.stack, zip(*found, strict=True)))
 
