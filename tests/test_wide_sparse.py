@@ -210,23 +210,3 @@ def test_a_pickled_gram_has_no_room_for_rows_to_come():
     assert_allclose(again.gram.blocks(T), f.gram.blocks(T))
     S = np.array([5, 9])
     assert_allclose(again.minimize(S).value, f.minimize(S).value)
-
-
-@pytest.mark.usefixtures("lazy_gram")
-def test_blocks_are_right_after_one_was_interrupted(rng, monkeypatch):
-    """What is not known yet is not taken for known."""
-    X, supports = rng.standard_normal((30, 40)), [rng.permutation(40)[:5] for _ in range(20)]
-    whole = LeastSquares(X, X[:, 0]).gram.rows(np.arange(40))
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    for at in ("note", "_told_by_rows", "block"):
-        gram = LeastSquares(X, X[:, 0]).gram
-        gram.rows(np.arange(10))
-        with monkeypatch.context() as patched:
-            patched.setattr(gram._corner if at == "note" else gram, at, interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                gram.blocks(np.array(supports))
-        for T, block in zip(supports, gram.blocks(np.array(supports)), strict=True):
-            assert_allclose(block, whole[np.ix_(T, T)], atol=1e-12)

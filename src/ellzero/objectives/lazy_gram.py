@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import NONE, Mask, Matrix, Support, Vector
+from ellzero.core import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.gram import CONSTANT, gram_inverse, product
 from ellzero.threads import blas_threads, current_blas_threads
@@ -67,11 +67,11 @@ class LazyGram:
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, the room for rows to come and what is only remembered."""
         state = self.__dict__ | {"_store": self._store[: self._n_kept], "_last": NO_COLUMNS}
-        del state["_lock"], state["_corner"]
+        del state["_lock"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"_lock": Lock(), "_corner": Corner(len(state["_slot"]))}
+        self.__dict__ |= state | {"_lock": Lock()}
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -87,7 +87,6 @@ class LazyGram:
         self._lock = Lock()  # threads may share the rows
         self._last = NO_COLUMNS
         self._n_kept, self._slot = 0, np.full(len(norms2), -1)
-        self._corner = Corner(len(norms2))
         self._store = np.empty((0, len(norms2)))
 
     def _times(self, V: Matrix, T: Any = slice(None)) -> Matrix:
@@ -160,21 +159,14 @@ class LazyGram:
         return block, new, other
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        for tell in (self._told_by_rows, self.block):
-            blocks = self._corner.blocks(S)
-            if not np.isnan(blocks.min(initial=0.0)):
-                return blocks
-            some = np.isnan(blocks).any(axis=(1, 2))
-            features = np.unique(S[some])
-            self._corner.note(features, tell(features))
-        return self._corner.blocks(S)
-
-    def _told_by_rows(self, S: Support) -> Matrix:
-        """C[S, S] as far as rows that are held tell, else NaN."""
-        block, new, _ = self._held_block(S, S)
-        block[np.ix_(new, new)] = np.nan
-        block[new, new] = self.diagonal[S[new]]
-        return block
+        features, places = union(S, len(self._slot))
+        block, new, _ = self._held_block(features, features)
+        if new.any():
+            block[new, new] = self.diagonal[features[new]]
+            first, last = (np.where(new[places], places, else_) for else_ in (len(new), -1))
+            if (first.min(axis=1) < last.max(axis=1)).any():  # a support with two of them
+                block = self.block(features)
+        return block.take(places[:, :, None] * len(features) + places[:, None, :])
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         missing = self._slot[S] < 0
@@ -236,39 +228,3 @@ class LazyGram:
         self._store[used:needed] = new
         self._slot[missing] = np.arange(used, needed)
         self._n_kept = needed
-
-
-class Corner:
-    """C among the features that were asked for, close together in memory; NaN where not known."""
-
-    def __init__(self, n: int):
-        self._lock = Lock()  # threads may share it
-        self._n_admitted, self._place = 0, np.full(n, -1)
-        self._entries = np.empty((0, 0))
-
-    def note(self, S: Support, block: Matrix) -> None:
-        """C[S, S], as far as it is known."""
-        with self._lock:
-            self._admit(S)
-            here = np.ix_(self._place[S], self._place[S])
-            self._entries[here] = np.where(np.isnan(block), self._entries[here], block)
-
-    def blocks(self, S: Support) -> NDArray[np.float64]:
-        with self._lock:
-            self._admit(S)
-            places, entries = self._place[S], self._entries
-        return entries.take(places[:, :, None] * len(entries) + places[:, None, :])
-
-    def _admit(self, features: Support) -> None:
-        missing = self._place[features] < 0
-        if not missing.any():
-            return
-        new = np.unique(features[missing])
-        before, after = self._n_admitted, self._n_admitted + len(new)
-        if after > len(self._entries):
-            room = min(2 * after, len(self._place))
-            grown = np.full((room, room), np.nan)
-            grown[:before, :before] = self._entries[:before, :before]
-            self._entries = grown
-        self._n_admitted = after
-        self._place[new] = np.arange(before, after)
