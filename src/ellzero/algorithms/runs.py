@@ -187,9 +187,9 @@ def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 def parted(
     runs: NDArray[Any], threshold: Vector, asked: Mask
 ) -> tuple[NDArray[Any], Support, Mask]:
-    """Where it is asked whether the target is below a threshold, a run becomes two if some are.
+    """Where it is asked, a run becomes two if only some of its targets are below a threshold.
 
-    Also which run each was before, and whether it was asked and the targets are below.
+    Also which run each was before, and whether it was asked and its targets are below.
     """
     below, above = runs["targets"] < threshold[:, None], runs["targets"] >= threshold[:, None]
     is_below = below.any(axis=1)
