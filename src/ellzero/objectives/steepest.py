@@ -154,8 +154,8 @@ class Steepest:
             tops = [top_of(stack, coarse, blocks, room) for stack in stacked]
             return Tops(*(np.concatenate(part)[place] for part in zip(*tops, strict=True)))
 
-        n_parts = threads * -(-coarse.n_blocks // (threads * BLOCKS))  # equally many for each
-        n_parts = min(n_parts, coarse.n_blocks)
+        rounds = -(-coarse.n_blocks // (threads * BLOCKS))
+        n_parts = min(rounds * threads, coarse.n_blocks)  # equally many for each thread
         found = in_parts(work, coarse.n_blocks, n_parts, threads)
         return Tops(*map(np.stack, zip(*found, strict=True)))
 
