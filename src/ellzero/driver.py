@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -92,24 +92,25 @@ def run(
 def run_abreast(
     f: Objective,
     steps: dict[int, WaitingSteps],
-    advance: Callable[[], Any],
+    advance: Callable[[], Iterable[int]],
     callback: Callback | None,
     max_iter: int | None,
     method: str,
 ) -> dict[int, Solution]:
-    """Drive an algorithm at several sizes to its end; when all wait, `advance`."""
+    """Drive an algorithm at several sizes to its end; when all wait, `advance`, which tells for
+    which of them there is news."""
     courses = {s: Course(f, one, max_iter) for s, one in steps.items()}
-    live = list(courses.values())
+    news: Iterable[int] = courses
     with blas_threads(f.blas_threads):
-        while live:
-            for course in live:
-                course.follow(callback)
-                if course.status is Status.STOPPED:
+        while True:
+            for s in news:
+                courses[s].follow(callback)
+                if courses[s].status is Status.STOPPED:
                     for other in courses.values():
                         other.stop()
-            live = [course for course in live if course.status is None]
-            if live:
-                advance()
+            if all(course.status for course in courses.values()):
+                break
+            news = advance()
     return {s: course.solution(method) for s, course in courses.items()}
 
 

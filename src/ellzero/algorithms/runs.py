@@ -114,15 +114,16 @@ class Runs:
         ended = self._ended.get((search, z))
         return ended[-1] if ended else None
 
-    def advance(self) -> None:
-        """Steps until a run has ended; before that there is nothing new for a search."""
-        while not self.step():
+    def advance(self) -> list[int]:
+        """Steps until a run has ended; for these searches there is news."""
+        while not (searches := self.step()):
             pass
+        return searches
 
-    def step(self) -> bool:
+    def step(self) -> list[int]:
         """Lines 11 to 23 of Algorithm 5 for all runs, save where f is better asked later.
 
-        Has a run ended?
+        Which searches had a run that ended?
         """
         if not len(self.live):
             raise RuntimeError("a run is waited for that is not there")
@@ -155,7 +156,7 @@ class Runs:
         runs["at"][free] = t.freed(at[free], i[free])
         self.live, ended = both(waiting, runs[goes_on]), runs[~goes_on]
         self._end(ended)
-        return len(ended) > 0
+        return np.unique(ended["search"]).tolist()
 
     def _keep_best(self, runs: NDArray[Any], fit: Vector) -> None:
         better = fit < runs["value"]

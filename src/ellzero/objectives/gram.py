@@ -97,7 +97,7 @@ class DenseGram:
         return self.matrix[S[:, None], S if T is None else T]
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
-        return self.matrix.take(S[:, :, None] * len(self.matrix) + S[:, None, :])
+        return blocks_of(self.matrix, S)
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         return np.ones(len(S), dtype=bool)
@@ -107,6 +107,11 @@ class DenseGram:
 
     def factor(self) -> None:
         return None
+
+
+def blocks_of(A: Matrix, S: Support) -> NDArray[np.float64]:
+    """A[T, T] for every row T of S."""
+    return A.take(S[:, :, None] * len(A) + S[:, None, :])
 
 
 def profiled_moments(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ellzero.core import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.objectives.design import TOLERATED_LOSS, Design
-from ellzero.objectives.gram import CONSTANT, gram_inverse, product
+from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse, product
 from ellzero.threads import blas_threads, current_blas_threads
 
 LONGEST_KEPT = 100_000
@@ -66,7 +66,7 @@ class LazyGram:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, the room for rows to come and what is only remembered."""
-        state = self.__dict__ | {"_store": self._store[: self._n_kept], "_last": NO_COLUMNS}
+        state = self.__dict__ | {"_store": self._store[: len(self._kept)], "_last": NO_COLUMNS}
         del state["_lock"]
         return state
 
@@ -86,8 +86,9 @@ class LazyGram:
         self.diagonal = (~zero).astype(float)
         self._lock = Lock()  # threads may share the rows
         self._last = NO_COLUMNS
-        self._n_kept, self._slot = 0, np.full(len(norms2), -1)
+        self._kept, self._slot = NONE, np.full(len(norms2), -1)
         self._store = np.empty((0, len(norms2)))
+        self._among = np.empty((0, 0))  # C between the features that are kept, close together
 
     def _times(self, V: Matrix, T: Any = slice(None)) -> Matrix:
         """(X_T − mean)ᵀ V; one pass over X where T is not given."""
@@ -159,14 +160,24 @@ class LazyGram:
         return block, new, other
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
+        with self._lock:
+            slots, among = self._slot[S], self._among
+        held = (slots >= 0).all(axis=1)
+        if held.all():
+            return blocks_of(among, slots)
+        blocks = np.empty((*S.shape, S.shape[1]))
+        blocks[held] = blocks_of(among, slots[held])
+        blocks[~held] = self._other_blocks(S[~held])
+        return blocks
+
+    def _other_blocks(self, S: Support) -> NDArray[np.float64]:
         features, places = union(S, len(self._slot))
         block, new, _ = self._held_block(features, features)
-        if new.any():
-            block[new, new] = self.diagonal[features[new]]
-            first, last = (np.where(new[places], places, else_) for else_ in (len(new), -1))
-            if (first.min(axis=1) < last.max(axis=1)).any():  # a support with two of them
-                block = self.block(features)
-        return block.take(places[:, :, None] * len(features) + places[:, None, :])
+        block[new, new] = self.diagonal[features[new]]
+        first, last = (np.where(new[places], places, else_) for else_ in (len(new), -1))
+        if (first.min(axis=1) < last.max(axis=1)).any():  # a support with two of them
+            block = self.block(features)
+        return blocks_of(block, places)
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         missing = self._slot[S] < 0
@@ -219,7 +230,8 @@ class LazyGram:
         return new
 
     def _append(self, missing: Support, new: Matrix) -> None:
-        used, needed = self._n_kept, self._n_kept + len(missing)
+        self._kept = np.append(self._kept, missing)
+        used, needed = len(self._among), len(self._kept)
         if needed > len(self._store):
             n = self._store.shape[1]
             grown = np.empty((min(max(ROOM, 4 * used, needed), n), n))
@@ -227,4 +239,8 @@ class LazyGram:
             self._store = grown
         self._store[used:needed] = new
         self._slot[missing] = np.arange(used, needed)
-        self._n_kept = needed
+        among = np.empty((needed, needed))
+        among[:used, :used] = self._among
+        among[used:] = new[:, self._kept]
+        among[:used, used:] = among[used:, :used].T
+        self._among = among

@@ -66,7 +66,7 @@ class CoarseRows:
         self.used = 1
 
     def take(self, features: Support) -> None:
-        new = features[self.slot[features] < 0]
+        new = np.unique(features[self.slot[features] < 0])
         if not len(new):
             return
         end = self.used + len(new)
@@ -110,7 +110,7 @@ class Steepest:
     def __call__(self, S: Support, x: Matrix) -> Support:
         if self.coarse is None:
             return self._first(S, x)
-        self.coarse.take(union(filled(S), len(self.c))[0])
+        self.coarse.take(S[S >= 0])
         with np.errstate(over="ignore", invalid="ignore"):
             size, found, second = self._tops(S, x, self.coarse).over_all()
             doubtful = ~((size - second > rounding(S, x, np.float32)) & (size > 0))
