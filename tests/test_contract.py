@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from ellzero import LeastSquares, Objective, Quadratic, Statistics, from_callables, from_jax
-from ellzero.core import Iterates, dense, magnitudes
+from ellzero.core import Iterates
 from ellzero.linalg import solve_each
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.losses import SquaredLoss
+from ellzero.supports import dense, magnitudes
 from helpers import hessian_of, largest_eigenvalue, objective_of
 from reference import Problem, random_problem
 

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ellzero as lz
-from ellzero.core import swapped, without
 from ellzero.linalg import inverse_of
 from ellzero.objectives import gram, insertions
 from ellzero.objectives.insertions import WORN, Insertions
+from ellzero.supports import swapped, without
 
 
 @pytest.fixture(autouse=True)

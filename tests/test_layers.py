@@ -14,20 +14,22 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 OPTIONAL = {"pandas", "pyarrow", "matplotlib", "dask", "distributed", "jax", "rich"}
 NEEDED = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "ellzero"}
 
+BASE = ("supports", "core", "checks")
+
 # What a file may import of ellzero; the last match counts.
 ALLOWED = {
-    "core.py": (),
+    "supports.py": (),
+    "core.py": ("supports",),
     "threads.py": (),
     "parallel.py": (),
-    "linalg.py": ("core",),
-    "checks.py": ("core",),
+    "linalg.py": ("supports",),
+    "checks.py": ("supports", "core"),
     "files.py": (),
-    "driver.py": ("core", "checks", "threads"),
-    "objectives/": ("core", "checks", "threads", "files", "linalg", "objectives"),
-    "algorithms/": ("core", "checks", "threads", "parallel", "linalg", "driver", "algorithms"),
+    "driver.py": (*BASE, "threads"),
+    "objectives/": (*BASE, "threads", "files", "linalg", "objectives"),
+    "algorithms/": (*BASE, "threads", "parallel", "linalg", "driver", "algorithms"),
     "selection.py": (
-        "core",
-        "checks",
+        *BASE,
         "threads",
         "parallel",
         "driver",
@@ -35,8 +37,7 @@ ALLOWED = {
         "selection",
     ),
     "certificates/": (
-        "core",
-        "checks",
+        *BASE,
         "threads",
         "linalg",
         "driver",
@@ -44,10 +45,9 @@ ALLOWED = {
         "selection",
         "certificates",
     ),
-    "theory/": ("core", "checks", "objectives", "theory"),
+    "theory/": (*BASE, "objectives", "theory"),
     "estimators/": (
-        "core",
-        "checks",
+        *BASE,
         "threads",
         "objectives",
         "algorithms",
@@ -58,15 +58,14 @@ ALLOWED = {
     "datasets/": ("files", "datasets"),
     "report/": (
         "ellzero",
-        "core",
-        "checks",
+        *BASE,
         "objectives",
         "selection",
         "certificates",
         "estimators",
         "report",
     ),
-    "distributed/": ("ellzero", "core", "checks", "objectives", "estimators", "distributed"),
+    "distributed/": ("ellzero", *BASE, "objectives", "estimators", "distributed"),
     "experiments/": ("ellzero", "threads", "datasets", "experiments"),
     "cli/": (
         "ellzero",

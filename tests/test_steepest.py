@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from ellzero import LeastSquares, arht, core, path
-from ellzero.core import Iterates, magnitudes
+from ellzero import LeastSquares, arht, path, supports
+from ellzero.core import Iterates
 from ellzero.objectives import steepest
+from ellzero.supports import magnitudes
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +106,7 @@ def test_many_points_on_many_features_are_looked_at_in_parts(rng, monkeypatch):
     f = LeastSquares(np.hstack([X, X]), rng.standard_normal(30), forced=[3])  # none is clear
     xs = points(f, rng, 30, 5)
     whole = f.steepest(xs).tolist()
-    monkeypatch.setattr(core, "AT_ONCE", 500)
+    monkeypatch.setattr(supports, "AT_ONCE", 500)
     assert f.steepest(xs).tolist() == whole
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ellzero as lz
-from ellzero.core import Iterate, swapped
+from ellzero.core import Iterate
+from ellzero.supports import swapped
 from ellzero.theory import Curvature, bounds
 from ellzero.theory.constants import zeta
 

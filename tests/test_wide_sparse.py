@@ -17,7 +17,7 @@ M, N = 150, 40
 @pytest.fixture(params=[1 << 23, 1], ids=["all at once", "row by row"])
 def unkept(request, monkeypatch, lazy_gram):
     monkeypatch.setattr("ellzero.objectives.lazy_gram.LONGEST_KEPT", 0)
-    monkeypatch.setattr("ellzero.core.AT_ONCE", request.param)
+    monkeypatch.setattr("ellzero.supports.AT_ONCE", request.param)
 
 
 def data(rng):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.core import NONE, Objective, Support
+from ellzero.core import Objective
+from ellzero.supports import NONE, Support
 
 
 def check_objective(f: Any) -> None:

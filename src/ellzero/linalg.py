@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from ellzero.core import Matrix
+from ellzero.supports import Matrix
 
 DEPENDENT = 1e-11
 """A column of unit norm is dependent on others when less than this is left of its squared norm."""

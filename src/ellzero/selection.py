@@ -23,9 +23,10 @@ from ellzero.checks import (
     check_options,
     check_sparsity,
 )
-from ellzero.core import Iterate, Objective, Solution, Status, magnitudes
+from ellzero.core import Iterate, Objective, Solution, Status
 from ellzero.driver import Callback, solution, warn_of
 from ellzero.parallel import check_n_jobs, in_shares, workers
+from ellzero.supports import magnitudes
 from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import NONE, Matrix, Objective, Support, Vector, at_once, smallest, union
+from ellzero.core import Objective
 from ellzero.linalg import DEPENDENT
+from ellzero.supports import NONE, Matrix, Support, Vector, at_once, smallest, union
 
 CHILDREN = 50
 """Of a support in the beam, only this many of the best insertions can be in the next one (and no

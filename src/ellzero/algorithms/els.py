@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Objective, Status, swapped, without
+from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import swapped, without
 
 
 @solver()

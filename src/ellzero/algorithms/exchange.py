@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Iterate, Objective, Status, swapped
+from ellzero.core import Iterate, Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import swapped
 
 
 def exchange_steps(f: Objective, x: Iterate) -> Steps:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ellzero.algorithms.start import starting_point
 from ellzero.checks import check_number
-from ellzero.core import Objective, Status, magnitudes
+from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import magnitudes
 
 
 def hard_threshold(f: Objective, x: np.ndarray, s: int) -> np.ndarray:

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from ellzero.checks import check_number
-from ellzero.core import NONE, Objective, Status, Support, magnitudes
+from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import NONE, Support, magnitudes
 
 CLOSE = 0.8
 

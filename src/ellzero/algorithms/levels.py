@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.core import Support
+from ellzero.supports import Support
 
 
 @dataclass(eq=False)

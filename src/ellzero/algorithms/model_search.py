@@ -14,7 +14,8 @@ import numpy as np
 
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.quadratic_search import QuadraticSearch
-from ellzero.core import NONE, Iterate, Objective, Support, magnitudes, smallest, swapped
+from ellzero.core import Iterate, Objective
+from ellzero.supports import NONE, Support, magnitudes, smallest, swapped
 
 STRIDE = 3
 """A sweep makes a model at every so many sizes, and searches it over as many up and down."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ellzero.core import NONE, Objective, Status, magnitudes
+from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import NONE, magnitudes
 
 
 def omp_steps(f: Objective, s: int, S: np.ndarray | None = None) -> Steps:

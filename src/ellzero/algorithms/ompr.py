@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ellzero.algorithms.start import starting_point
-from ellzero.core import Objective, Status, magnitudes, swapped
+from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.supports import magnitudes, swapped
 
 
 @solver()

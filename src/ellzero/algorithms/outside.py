@@ -13,8 +13,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ellzero.algorithms.levels import Held, Levels
-from ellzero.core import Matrix, Objective, Support, Vector, at_once, smallest
+from ellzero.core import Objective
 from ellzero.linalg import DEPENDENT, inverse_of
+from ellzero.supports import Matrix, Support, Vector, at_once, smallest
 
 
 class View(NamedTuple):

@@ -22,7 +22,8 @@ from ellzero.algorithms.sweep import (
     single_changes,
     tableau,
 )
-from ellzero.core import NONE, Matrix, Objective, Support, smallest
+from ellzero.core import Objective
+from ellzero.supports import NONE, Matrix, Support, smallest
 
 SMALL = 128
 """Up to this many features the working set is all of them."""

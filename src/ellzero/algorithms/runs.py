@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ellzero.algorithms.seeds import child
 from ellzero.algorithms.states import States
-from ellzero.core import Iterate, Mask, Support, Vector
+from ellzero.core import Iterate
+from ellzero.supports import Mask, Support, Vector
 
 TARGETS = 12
 """A run may go towards so many targets at once."""

@@ -22,7 +22,8 @@ from ellzero.algorithms.model_search import ModelSearch
 from ellzero.algorithms.omp import omp_steps
 from ellzero.algorithms.quadratic_search import SMALL, QuadraticSearch
 from ellzero.algorithms.seeds import child, seed_of
-from ellzero.core import NONE, Iterate, Objective
+from ellzero.core import Iterate, Objective
+from ellzero.supports import NONE
 
 NARROW = 4
 """The width of the beam that comes first."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from ellzero.algorithms.omp import omp_steps
 from ellzero.checks import as_support
-from ellzero.core import NONE, Iterate, Objective, Solution
+from ellzero.core import Iterate, Objective, Solution
+from ellzero.supports import NONE
 
 
 def starting_point(f: Objective, s: int, start: Any = "omp") -> Iterate:

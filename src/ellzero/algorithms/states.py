@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Iterate, Iterates, Mask, Objective, Support, Vector, magnitudes
+from ellzero.core import Iterate, Iterates, Objective
+from ellzero.supports import Mask, Support, Vector, magnitudes
 
 ROOM = 1 << 24
 """Records have so many bytes of room at first: what is not used takes no memory, only addresses."""

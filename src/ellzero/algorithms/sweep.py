@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ellzero.core import Matrix, Support
 from ellzero.linalg import DEPENDENT, inverse_of
+from ellzero.supports import Matrix, Support
 
 CLEAR = 1e-8
 """A pair is scored where its determinant is more than this; below, rounding would decide."""

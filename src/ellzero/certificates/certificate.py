@@ -7,7 +7,8 @@ from enum import Enum
 from html import escape
 from typing import Any
 
-from ellzero.core import Solution, Support
+from ellzero.core import Solution
+from ellzero.supports import Support
 
 
 class Verdict(Enum):

@@ -18,9 +18,10 @@ from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_proof import QuadraticProof
 from ellzero.certificates.wide_proof import WideProof, ridge_on_unit_scale
 from ellzero.checks import check_number, check_objective, check_sparsity
-from ellzero.core import NONE, Matrix, Objective, Solution, Status, Support
+from ellzero.core import Objective, Solution, Status
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
+from ellzero.supports import NONE, Matrix, Support
 from ellzero.threads import blas_threads
 
 LARGEST_MATRIX = 3000

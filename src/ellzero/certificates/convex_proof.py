@@ -8,7 +8,8 @@ import numpy as np
 
 from ellzero.certificates.convex_tree import ConvexTree
 from ellzero.certificates.nodes import Incumbent
-from ellzero.core import Objective, Support
+from ellzero.core import Objective
+from ellzero.supports import Support
 
 
 class ConvexProof:

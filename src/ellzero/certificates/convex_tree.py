@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.perspective import FREE, IN, OUT, Bounds
 from ellzero.certificates.ridge_bound import RidgeBound
-from ellzero.core import Iterate, Objective, Vector
+from ellzero.core import Iterate, Objective
+from ellzero.supports import Vector
 
 ROOT_ROUNDS, ROUND = 10, 10
 """At the root the relaxation takes so many rounds of so many proximal steps; at a node two ..."""

@@ -14,7 +14,7 @@ import time
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-from ellzero.core import Matrix, Vector
+from ellzero.supports import Matrix, Vector
 
 SMALLEST = 1e-9
 """On the unit scale, a d below this divides rounding by almost nothing: there is no split."""

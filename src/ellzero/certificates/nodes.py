@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.certificates.perspective import FREE, IN, OUT, States
-from ellzero.core import Matrix, Support, Vector
+from ellzero.supports import Matrix, Support, Vector
 
 KEPT_BYTES = 1 << 28
 """Tableaux of open nodes take at most this much memory; others are made anew when needed."""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from ellzero.core import Matrix, Vector
+from ellzero.supports import Matrix, Vector
 
 States = NDArray[np.int8]
 """One row per node; a feature is in, free, or out."""

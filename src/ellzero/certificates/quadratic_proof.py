@@ -15,7 +15,7 @@ from ellzero.algorithms.sweep import tableau
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree, removal_costs
 from ellzero.certificates.root import Root, Splits
-from ellzero.core import NONE, Matrix, Support, Vector
+from ellzero.supports import NONE, Matrix, Support, Vector
 
 LARGEST_TREE = 1000
 """With more features left than this, the root says all that is said."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
 from ellzero.certificates.nodes import Incumbent, Nodes, Open
 from ellzero.certificates.perspective import FREE, IN, OUT, Perspective
-from ellzero.core import NONE, Matrix, Support, Vector
+from ellzero.supports import NONE, Matrix, Support, Vector
 
 LARGEST_TABLEAU = 128
 """With more features than this, nodes have no tableaux: dropping the limit tells little there."""

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.certificates.perspective import OUT, Bounds, Counts, States, separable_bounds, weights
-from ellzero.core import Objective, magnitudes
+from ellzero.core import Objective
+from ellzero.supports import magnitudes
 
 
 class RidgeBound:

@@ -14,8 +14,8 @@ from scipy.linalg import eigh
 
 from ellzero.certificates.diagonal import certified, uniform, weighted
 from ellzero.certificates.perspective import Bounds, Perspective
-from ellzero.core import Matrix, Vector
 from ellzero.linalg import inverse_of
+from ellzero.supports import Matrix, Vector
 
 STEPS = 200
 """ADMM steps at the root."""

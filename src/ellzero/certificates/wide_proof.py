@@ -16,7 +16,8 @@ import numpy as np
 from ellzero.certificates.nodes import Incumbent
 from ellzero.certificates.perspective import Bounds, Perspective, separable_bounds
 from ellzero.certificates.quadratic_proof import LARGEST_TREE, QuadraticProof
-from ellzero.core import NONE, Objective, Support, Vector, smallest
+from ellzero.core import Objective
+from ellzero.supports import NONE, Support, Vector, smallest
 
 ADDED = 50
 """So many features come into W at once ..."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector
+from ellzero.core import Iterate, Objective
 from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
@@ -22,6 +22,7 @@ from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
+from ellzero.supports import Matrix, Support, Vector
 
 
 class Spread(GeneralizedLinear):

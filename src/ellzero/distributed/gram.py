@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.core import Matrix, Support, Vector
 from ellzero.distributed.passes import Parts
 from ellzero.objectives.design import Design
 from ellzero.objectives.lazy_gram import LazyGram
+from ellzero.supports import Matrix, Support, Vector
 
 View = Callable[[Any], "tuple[Design, Vector] | None"]
 """Of a part, its columns and the weights of its rows; None if no row has weight."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellzero.checks import as_support
-from ellzero.core import Matrix, Support, Vector
 from ellzero.distributed import rows
 from ellzero.distributed.gram import SpreadGram, centred_products
 from ellzero.distributed.table import Table
@@ -16,6 +15,7 @@ from ellzero.objectives.design import Design, check_ridge
 from ellzero.objectives.least_squares import LeastSquares
 from ellzero.objectives.quadratic import Quadratic, breadth
 from ellzero.objectives.statistics import check_squarable
+from ellzero.supports import Matrix, Support, Vector
 
 
 class DistributedLeastSquares(LeastSquares):

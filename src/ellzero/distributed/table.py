@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Vector
 from ellzero.distributed import rows
 from ellzero.distributed.passes import Parts, dask_or_error
 from ellzero.estimators.problem import nonzero
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.statistics import Statistics, check_squarable
+from ellzero.supports import Vector
 
 
 def is_dask(X: Any) -> bool:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
-from ellzero.core import Iterate, Objective, Solution, Support, Vector
+from ellzero.core import Iterate, Objective, Solution
 from ellzero.objectives.design import Design, divided_columns
 from ellzero.objectives.gram import LARGEST_GRAM
 from ellzero.objectives.least_squares import LeastSquares
@@ -21,6 +21,7 @@ from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path
+from ellzero.supports import Support, Vector
 
 RANDOMISED = ("auto", "arht")
 SHARING_SIZES = ("auto", "omp")

@@ -9,8 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ellzero.core import Solution, Support
+from ellzero.core import Solution
 from ellzero.selection import Path
+from ellzero.supports import Support
 
 LONGEST = 30
 

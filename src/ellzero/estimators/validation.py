@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.checks import as_support, check_count
-from ellzero.core import Support
+from ellzero.supports import Support
 
 try:
     from sklearn.utils.validation import validate_data

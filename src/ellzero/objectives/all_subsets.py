@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ellzero.core import Matrix, Support, Vector
 from ellzero.linalg import DEPENDENT
+from ellzero.supports import Matrix, Support, Vector
 
 PAIRS_AT_ONCE = 32
 """Rows of the matrix of all pairs that are scored together."""

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize as scipy_minimize
 
 from ellzero.checks import check_number
-from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector
+from ellzero.core import Iterate, Model, Objective
 from ellzero.objectives.gram import DenseGram
 from ellzero.objectives.newton import newton, newton_step
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.supports import Matrix, Support, Vector
 
 
 class Custom(Objective):

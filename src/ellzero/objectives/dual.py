@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ellzero.core import Iterate, Matrix, Support, Vector
+from ellzero.core import Iterate
 from ellzero.objectives.design import dense
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
+from ellzero.supports import Matrix, Support, Vector
 
 if TYPE_CHECKING:
     from ellzero.objectives.glm import GeneralizedLinear

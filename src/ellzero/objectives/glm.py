@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellzero.checks import as_support
-from ellzero.core import Iterate, Matrix, Model, Objective, Support, Vector, magnitudes
+from ellzero.core import Iterate, Model, Objective
 from ellzero.objectives.design import (
     Design,
     Standardised,
@@ -33,6 +33,7 @@ from ellzero.objectives.newton import Minimum
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
+from ellzero.supports import Matrix, Support, Vector, magnitudes
 
 if TYPE_CHECKING:
     from typing import Self

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
-from ellzero.core import NONE, Matrix, Support, Vector
 from ellzero.objectives.statistics import Statistics
+from ellzero.supports import NONE, Matrix, Support, Vector
 
 LARGEST_GRAM = 3000
 """With more features than this, only those Gram rows are made, and kept, that are asked for."""

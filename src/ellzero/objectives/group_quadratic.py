@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector
+from ellzero.core import Iterate, Objective
 from ellzero.linalg import DEPENDENT
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.newton import stable_inverse
+from ellzero.supports import Matrix, Support, Vector
 
 
 class GroupQuadratic(Objective):

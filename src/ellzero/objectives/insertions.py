@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellzero.core import Matrix, Support, Vector, at_once
 from ellzero.linalg import DEPENDENT, inverse_root, pseudo_inverse_root
 from ellzero.objectives.gram import Gram, product
+from ellzero.supports import Matrix, Support, Vector, at_once
 
 WORN = 4096.0
 """What may have lost more units in the last place is made anew."""

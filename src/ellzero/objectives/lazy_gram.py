@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse, product
+from ellzero.supports import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.threads import blas_threads, current_blas_threads
 
 LONGEST_KEPT = 100_000

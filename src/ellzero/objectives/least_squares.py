@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, lstsq
 
 from ellzero.checks import as_support
-from ellzero.core import Iterate, Matrix, Model, Support, Vector
+from ellzero.core import Iterate, Model
 from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     CONSTANT,
@@ -23,6 +23,7 @@ from ellzero.objectives.lazy_gram import LazyGram
 from ellzero.objectives.quadratic import Quadratic, breadth
 from ellzero.objectives.rows import SAME, Rows, triangle, without_span
 from ellzero.objectives.statistics import Statistics, check_squarable
+from ellzero.supports import Matrix, Support, Vector
 
 
 class LeastSquares(Quadratic):

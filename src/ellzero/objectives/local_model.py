@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellzero.core import Iterate, Matrix, Vector
+from ellzero.core import Iterate
 from ellzero.objectives.gram import Gram, gram_inverse
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.supports import Matrix, Vector
 
 if TYPE_CHECKING:
     from ellzero.objectives.glm import GeneralizedLinear

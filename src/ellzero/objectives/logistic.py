@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellzero.core import Support, Vector
 from ellzero.objectives.design import as_array
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.losses import LogisticLoss
+from ellzero.supports import Support, Vector
 
 
 class Logistic(GeneralizedLinear):

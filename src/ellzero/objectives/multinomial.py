@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
 
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector, magnitudes
+from ellzero.core import Iterate, Objective
 from ellzero.objectives.design import as_array, check_target
 from ellzero.objectives.dual import INFEASIBLE, LENGTHS, lost_to_dependence
 from ellzero.objectives.glm import GeneralizedLinear
@@ -17,6 +17,7 @@ from ellzero.objectives.group_quadratic import LocalGroupModel
 from ellzero.objectives.losses import SoftmaxLoss
 from ellzero.objectives.newton import stable_inverse
 from ellzero.objectives.restricted import Restricted
+from ellzero.supports import Matrix, Support, Vector, magnitudes
 
 LARGEST_LOCAL_HESSIAN = 1000
 """A local model has at most this many unknowns: those of the features that promise most."""

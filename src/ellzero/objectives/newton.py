@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from ellzero.core import Matrix, Vector
+from ellzero.supports import Matrix, Vector
 
 LONGEST = 1e3
 """A step changes no coordinate by more than this many times the largest of them."""

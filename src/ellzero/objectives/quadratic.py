@@ -12,17 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
-from ellzero.core import (
-    NONE,
-    Iterate,
-    Iterates,
-    Matrix,
-    Objective,
-    Support,
-    Vector,
-    filled,
-    smallest,
-)
+from ellzero.core import Iterate, Iterates, Objective
 from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
@@ -30,6 +20,7 @@ from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
 from ellzero.objectives.lazy_gram import A_PASS
 from ellzero.objectives.steepest import Steepest
+from ellzero.supports import NONE, Matrix, Support, Vector, filled, smallest
 
 WIDTH = 8
 """Supports are filled up to multiples of this, and solved for together with others as long."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Vector
 from ellzero.objectives.design import squared
 from ellzero.objectives.newton import Minimum, newton
+from ellzero.supports import Matrix, Vector
 
 if TYPE_CHECKING:
     from ellzero.objectives.glm import GeneralizedLinear

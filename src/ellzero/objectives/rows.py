@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack, lstsq, qr
 
-from ellzero.core import Iterate, Matrix, Objective, Support, Vector
+from ellzero.core import Iterate, Objective
+from ellzero.supports import Matrix, Support, Vector
 
 SAME = 1e-12
 """Columns of unit norm that differ by less are the same up to the rounding of the data."""

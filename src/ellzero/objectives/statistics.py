@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Vector
 from ellzero.objectives.design import (
     TOLERATED_LOSS,
     Design,
@@ -19,6 +18,7 @@ from ellzero.objectives.design import (
     check_weight,
 )
 from ellzero.objectives.shards import read_fields, write_fields
+from ellzero.supports import Matrix, Vector
 from ellzero.threads import current_blas_threads, in_parts
 
 FEWEST_ROWS = 4096

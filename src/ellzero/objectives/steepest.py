@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Matrix, Support, Vector, at_once, filled, union
 from ellzero.objectives.gram import Gram
+from ellzero.supports import Matrix, Support, Vector, at_once, filled, union
 from ellzero.threads import in_parts
 
 TOGETHER = 32

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.core import Vector
 from ellzero.objectives.design import Design, check_target, check_weight
 from ellzero.objectives.shards import Fingerprint
 from ellzero.objectives.statistics import (
@@ -18,6 +17,7 @@ from ellzero.objectives.statistics import (
     merged,
     origin,
 )
+from ellzero.supports import Vector
 
 Names = tuple[str, ...] | None
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.core import Vector
 from ellzero.objectives.design import Design, check_weight
 from ellzero.objectives.shards import Fingerprint
 from ellzero.objectives.statistics import Statistics, some
 from ellzero.objectives.streaming import RunningSum
+from ellzero.supports import Vector
 
 PIECE_BYTES = 1 << 25
 """Of a table so much is held at a time, and as much is read ahead."""

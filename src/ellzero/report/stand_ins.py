@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellzero.core import Iterate, Matrix, Objective, Support, smallest, swapped
+from ellzero.core import Iterate, Objective
 from ellzero.objectives.statistics import Statistics
+from ellzero.supports import Matrix, Support, smallest, swapped
 
 
 class StandIn(NamedTuple):

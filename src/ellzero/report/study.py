@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from ellzero import __version__, certificates
 from ellzero.certificates import Certificate, Verdict
 from ellzero.checks import check_count
-from ellzero.core import Iterate, Solution, Vector
+from ellzero.core import Iterate, Solution
 from ellzero.estimators import SparseClassifierCV, SparseRegressorCV, information_criteria
 from ellzero.estimators.cv import described
 from ellzero.estimators.problem import Problem, Solved, deviations
 from ellzero.estimators.validation import check_forced, names_of
 from ellzero.report.models import Models
 from ellzero.selection import Path
+from ellzero.supports import Vector
 
 SCHEMA, VERSION = "ellzero.study", 1
 

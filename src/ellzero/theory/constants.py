@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from ellzero.checks import check_count, check_objective
-from ellzero.core import Objective, Vector, magnitudes
+from ellzero.core import Objective
 from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.supports import Vector, magnitudes
 from ellzero.theory.spectrum import DenseSpectrum, Interval, Spectrum, spectrum_of
 
 

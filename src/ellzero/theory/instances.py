@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ellzero.checks import check_count
-from ellzero.core import Iterate, Support, Vector
+from ellzero.core import Iterate
 from ellzero.objectives.least_squares import LeastSquares
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.supports import Support, Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import eigh
 
-from ellzero.core import Matrix, Support, Vector
 from ellzero.objectives.gram import DenseGram
 from ellzero.objectives.quadratic import Quadratic
+from ellzero.supports import Matrix, Support, Vector
 
 ENUMERABLE = 20_000
 """Up to this many blocks of one size are all looked at,"""
