@@ -41,7 +41,8 @@ class Iterate:
     """One step of an algorithm: a sparse point, its value, and a note such as ``+3 -17``.
 
     `minimizer` says that the point minimises the objective over its support. `nuisance` is the
-    objective's own memory of the intercept and forced coefficients that go with the point.
+    objective's own memory of the intercept and forced coefficients that go with the point, `memory`
+    that of how it was found.
     """
 
     support: Support
@@ -51,6 +52,7 @@ class Iterate:
     note: str = ""
     minimizer: bool = True
     nuisance: Vector | None = field(default=None, repr=False)
+    memory: Any = field(default=None, repr=False)
 
     @property
     def x(self) -> NDArray[np.float64]:

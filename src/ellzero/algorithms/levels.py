@@ -74,6 +74,6 @@ class Levels:
 
     def take_fresh(self, largest: int) -> list[Held]:
         """The fresh supports of up to so many features; they are fresh no more."""
-        fresh = [x for x in self.fresh if not x.displaced and len(x.support) <= self.top]
-        self.fresh = [x for x in fresh if len(x.support) > largest]
-        return [x for x in fresh if len(x.support) <= largest]
+        taken = [x for x in self.fresh if len(x.support) <= largest]
+        self.fresh = [x for x in self.fresh if len(x.support) > largest]
+        return [x for x in taken if not x.displaced and len(x.support) <= self.top]

@@ -210,21 +210,21 @@ class QuadraticSearch:
         Is it kept?
         """
         S = self.local(self.levels.kept[k][0].support)
-        T = tableau(self.moments, S)
-        if T is None:
-            return False
-        S = (self._unregularised if rng.random() < 0.5 else self._rebuilt)(T, S, rng)
+        S = (self._unregularised if rng.random() < 0.5 else self._rebuilt)(S, rng)
         T = tableau(self.moments, S)
         if T is None:
             return False
         S, T = self._exchanged(T, S)
         return self.levels.offer(self.W[S], float(T[-1, -1] / 2))
 
-    def _unregularised(self, T: Matrix, S: Support, rng: np.random.Generator) -> Support:
+    def _unregularised(self, S: Support, rng: np.random.Generator) -> Support:
         """ARHT's way out: regularise all but a random part of S, and exchange.
 
         The features left free are drawn with probability proportional to x_i².
         """
+        T = tableau(self.moments, S)
+        if T is None:
+            return S
         keys = rng.exponential(size=len(S)) / np.maximum(T[S, -1] ** 2, 1e-300)
         ridge = np.full(len(self.W), 10 ** rng.uniform(-3, 0))
         ridge[S[np.argsort(keys)[: len(S) // 2]]] = 0.0
@@ -233,16 +233,15 @@ class QuadraticSearch:
         regularised = tableau(moments, S)
         return S if regularised is None else self._exchanged(regularised, S)[0]
 
-    def _rebuilt(self, T: Matrix, S: Support, rng: np.random.Generator) -> Support:
+    def _rebuilt(self, S: Support, rng: np.random.Generator) -> Support:
         """Take out a random part of S; refill it with good features, the last with the best."""
-        k = len(S)
-        out = rng.permutation(S)[: int(rng.integers(1, k // 2 + 2))]
+        order, n_out = rng.permutation(S), int(rng.integers(1, len(S) // 2 + 2))
         inside = np.zeros(len(self.W), dtype=bool)
-        inside[S] = True
-        for j in out:
-            pivot(T[None], np.array([j]))
-            inside[j] = False
-        for left in reversed(range(len(out))):
+        inside[order[n_out:]] = True
+        T = tableau(self.moments, inside.nonzero()[0])
+        if T is None:
+            return S
+        for left in reversed(range(n_out)):
             changes = np.where(inside, np.inf, single_changes(T[None])[0])
             good = smallest(changes, REFILL if left else 1)
             if not len(good):

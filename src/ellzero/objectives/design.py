@@ -15,6 +15,10 @@ from ellzero.threads import in_parts
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
+NARROW, UNPACKED = 36, 400_000
+"""A product of so few columns with themselves goes in parts of so many multiplications: BLAS takes
+them as they are, and up to half the time."""
+
 SHARED_FROM = 1 << 20  # numbers in X; with fewer, threads do not earn what it takes to wake them
 
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
@@ -106,7 +110,10 @@ class Design:
                 return sparse.hstack([sparse.csc_matrix(N), part], format="csr")
         A = np.empty((m, q + len(S)), order="F")
         A[:, :q] = N
-        A[:, q:] = self.columns(S)
+        if self.is_sparse or self.X.dtype != np.float64:
+            A[:, q:] = self.columns(S)
+        else:
+            self.X.T.take(S, axis=0, out=A.T[q:], mode="clip")  # without a copy in between
         return A
 
     def row_blocks(
@@ -246,18 +253,32 @@ def divided_columns(X: Any, scale: Vector) -> Any:
     return sparse.csc_matrix((data, X.indices, X.indptr), X.shape)
 
 
-def squared(A: Any, scale: Vector) -> NDArray[np.float64]:
-    """BᵀB for the rows of A times their scales, B."""
+def weighted_square(A: Any, weight: Vector, threads: int = 1) -> NDArray[np.float64]:
+    """Aᵀ diag(weight) A; threads can share the rows of a large dense A."""
     if sparse.issparse(A):
         B = A.copy()
-        B.data *= np.repeat(scale, np.diff(B.indptr))
-        return (B.T @ B).toarray()
-    rows = max(BLOCK_BYTES // (8 * max(A.shape[1], 1)), 1)
-    out = np.zeros((A.shape[1], A.shape[1]))
-    for begin in range(0, len(A), rows):
-        block = A[begin : begin + rows] * scale[begin : begin + rows, None]
-        out += block.T @ block
-    return out
+        B.data *= np.repeat(weight, np.diff(B.indptr))
+        return (A.T @ B).toarray()
+    m, n = A.shape
+    square = _narrow_square if n <= NARROW else _square
+    n_parts = max(-(-A.nbytes // BLOCK_BYTES), 1)
+    threads = threads if A.size >= SHARED_FROM else 1
+    return sum(in_parts(lambda part: square(A[part], weight[part]), m, n_parts, threads))
+
+
+def _square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:
+    B = A * np.sqrt(weight)[:, None]
+    return B.T @ B
+
+
+def _narrow_square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:
+    m, n = A.shape
+    rows = UNPACKED // max(n * n, 1)
+    whole = m - m % rows
+    stacked = n, whole // rows, rows
+    left, right, rest = A[:whole].T, A[:whole].T * weight[:whole], A[whole:]
+    parts = left.reshape(stacked).transpose(1, 0, 2) @ right.reshape(stacked).transpose(1, 2, 0)
+    return parts.sum(axis=0) + (rest.T * weight[whole:]) @ rest
 
 
 def dense(A: Any) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.objectives.design import squared
+from ellzero.objectives.design import weighted_square
 from ellzero.objectives.newton import Minimum, newton
 from ellzero.supports import Matrix, Vector
 
@@ -50,7 +50,8 @@ class Restricted:
     def hessian(self, u: Vector) -> Matrix:
         """At the point of the last value."""
         self._curvatures = self.f.weight * self._second
-        self._hessian = squared(self.A, np.sqrt(self._curvatures)) + np.diag(self.penalty)
+        square = weighted_square(self.A, self._curvatures, self.f.threads)
+        self._hessian = square + np.diag(self.penalty)
         return self._hessian
 
     def lower(self, u: Vector, step: Vector) -> float:
