@@ -160,7 +160,9 @@ def test_rho_is_the_certified_smoothness_unless_given(f, setting, level):
     assert trace_of(default) != trace_of(small)
     found = lz.path(f, [3], "arht", random_state=0, setting=setting, n_runs=3)[3]
     given = lz.arht(f, 3, random_state=0, setting=setting, n_runs=3, rho=f.smoothness(level))
-    assert trace_of(found) == trace_of(given)
+    # OMP's supports are minimised over from other starts, which may show in the last digit
+    assert [step[:-1] for step in trace_of(found)] == [step[:-1] for step in trace_of(given)]
+    assert_allclose([x.value for x in found.trace], [x.value for x in given.trace], rtol=1e-13)
 
 
 def test_rho_is_that_of_the_papers_experiments_on_columns_of_unit_norm():

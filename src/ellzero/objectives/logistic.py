@@ -45,8 +45,9 @@ class Logistic(GeneralizedLinear):
         return 2 * loss
 
     def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
-        eta = self._with_nuisance(S) @ rows
-        return np.where(self.y > 0, eta, -eta)[self.weight > 0]
+        margins = (2.0 * self.y - 1.0) * (self._with_nuisance(S) @ rows)
+        live = self.weight > 0
+        return margins if live.all() else margins[live]
 
 
 def _binary(y: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
@@ -25,6 +25,9 @@ FAST = 30
 
 KEPT = 1e-6
 """A step with a Hessian that was kept must promise so much less to be the last."""
+
+
+Map: TypeAlias = Callable[[Vector], Vector]
 
 
 class Minimum(NamedTuple):
@@ -55,12 +58,15 @@ def newton(
     """
     current = value(u)
     step = np.zeros_like(u)
-    solve: Callable[[Vector], Vector] | None = None
+    solve: Map | None = None
     promised = np.inf
+    g = u_before = u
     for iteration in range(max_iter if len(u) else 0):
-        g = gradient(u)
+        g, g_before = gradient(u), g
         before, exact = promised, False
         if solve is not None:
+            if lower is None:
+                solve = updated(solve, u - u_before, g - g_before)
             step = solve(-g)
             promised = float(-g @ step)
         if solve is None or not 0 <= promised <= before / FAST:
@@ -84,7 +90,7 @@ def newton(
             length /= 2
             if length < 1e-10:
                 return Minimum(u, current, step, bool(promised <= 1e3 * tol))
-        u, current = trial, reached
+        u_before, u, current = u, trial, reached
         if promised <= (tol if exact else KEPT * tol):
             return Minimum(u, current, step, True)
     return Minimum(u, current, step, not len(u))
@@ -95,7 +101,7 @@ def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
     return solver_of(hessian)(-gradient)
 
 
-def solver_of(hessian: Matrix) -> Callable[[Vector], Vector]:
+def solver_of(hessian: Matrix) -> Map:
     """The map b ↦ H⁻¹b, on the unit-diagonal scale of H, with just enough damping to exist."""
     diagonal = hessian.diagonal()
     top = diagonal.max()
@@ -109,6 +115,20 @@ def solver_of(hessian: Matrix) -> Callable[[Vector], Vector]:
         if info == 0 and (factor.diagonal() ** 2 > 1e-14).all():
             return lambda b: lapack.dpotrs(factor, b / scale, lower=1)[0] / scale
         damping = max(10 * damping, 1e-13)
+
+
+def updated(solve: Map, moved: Vector, turned: Vector) -> Map:
+    """A map H⁻¹ that knows how the gradient turned over the last step, by the rule of BFGS."""
+    along = float(moved @ turned)
+    if not along > 0:
+        return solve
+
+    def better(b: Vector) -> Vector:
+        share = float(moved @ b) / along
+        x = solve(b - share * turned)
+        return x + (share - float(turned @ x) / along) * moved
+
+    return better
 
 
 def stable_inverse(A: Matrix) -> Matrix | None:

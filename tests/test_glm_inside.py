@@ -1,0 +1,90 @@
+"""What the smooth problems inside generalised linear models are solved with."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+import ellzero as lz
+from ellzero.objectives import design
+from ellzero.objectives.design import weighted_square
+from ellzero.objectives.glm import GeneralizedLinear
+from ellzero.objectives.newton import newton, solver_of, updated
+
+
+@pytest.fixture
+def f(rng):
+    X = rng.standard_normal((80, 6))
+    return lz.Logistic(X, (X[:, 1] + rng.standard_normal(80) > 0).astype(float), fit_intercept=True)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n", [0, 1, 5, 36, 37])
+def test_weighted_squares(rng, monkeypatch, n, order, threads):
+    monkeypatch.setattr(design, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(design, "UNPACKED", 5_000)
+    monkeypatch.setattr(design, "SHARED_FROM", 1)
+    A, weight = np.array(rng.standard_normal((1003, n)), order=order), rng.random(1003)
+    weight[::5] = 0.0
+    expected = A.T @ (weight[:, None] * A)
+    assert_allclose(weighted_square(A, weight, threads), expected, atol=1e-11)
+    assert_allclose(weighted_square(sparse.csr_matrix(A), weight), expected, atol=1e-11)
+    if threads > 1:
+        assert (weighted_square(A, weight, threads) == weighted_square(A, weight)).all()
+
+
+def test_an_updated_inverse_knows_the_last_step_and_stays_symmetric(rng):
+    B = rng.standard_normal((9, 4))
+    solve, moved = solver_of(B.T @ B), rng.standard_normal(4)
+    turned = moved + 0.1 * rng.standard_normal(4)
+    better = updated(solve, moved, turned)
+    assert_allclose(better(turned), moved)
+    inverse = np.array([better(e) for e in np.eye(4)])
+    assert_allclose(inverse, inverse.T)
+    assert (np.linalg.eigvalsh(inverse) > 0).all()
+    assert updated(solve, moved, -moved) is solve
+
+
+def test_a_kept_hessian_leads_to_the_minimum(rng):
+    A = rng.standard_normal((50, 5))
+    hessians = []
+
+    def hessian(u):
+        hessians.append(u)
+        return A.T @ (np.cosh(A @ u)[:, None] * A)
+
+    found = newton(
+        lambda u: float(np.cosh(A @ u).sum() - u.sum()),
+        lambda u: A.T @ np.sinh(A @ u) - 1.0,
+        hessian,
+        np.zeros(5),
+        tol=1e-10,
+    )
+    assert found.converged
+    assert_allclose(A.T @ np.sinh(A @ found.u), np.ones(5), atol=1e-9)
+    assert len(hessians) == 1
+
+
+def test_a_minimiser_is_reported_without_being_sought_again(f, monkeypatch):
+    x = f.minimize([1, 4])
+    again = f.complete(x.noted("as found"))
+    sought = []
+    minimize = GeneralizedLinear._minimize
+    monkeypatch.setattr(
+        GeneralizedLinear, "_minimize", lambda *args: sought.append(args) or minimize(*args)
+    )
+    assert_allclose(f.complete(x).coef, again.coef)
+    assert not sought
+
+
+@pytest.mark.parametrize("other", ["ridge", "data"])
+def test_a_minimiser_of_another_f_is_sought_again(f, rng, other):
+    x = f.minimize([1, 4])
+    if other == "ridge":
+        g = f.ridged(5.0)
+    else:
+        g = lz.Logistic(rng.standard_normal((80, 6)), f.y, fit_intercept=True)
+    model, expected = g.complete(x), g.minimize([1, 4])
+    assert_allclose(model.coef, expected.coef)
+    assert_allclose(model.value, expected.value)
