@@ -46,6 +46,9 @@ QUICK = 1_000_000
 """... if they, times the rows and columns of a fit, are up to this."""
 
 
+SETTLED = 1e-4
+"""Where the last step moved predictions by no more than this, there is no doubt of a minimiser."""
+
 LARGE = 1 << 22
 """With fewer numbers in X threads of BLAS lose more by spinning than they gain in a product."""
 
@@ -215,11 +218,13 @@ class GeneralizedLinear(Objective):
         return Model(T, coef, a, x.value, attained, self.feature_names)
 
     def _found(self, x: Iterate) -> tuple[Iterate, Found]:
-        """A minimiser, and how it was found; found once more if that is not known."""
+        """A minimiser, and how it was found; found once more if that is not known, or in doubt."""
         known, penalty = x.memory, self._penalty(x.support)
         same_data = isinstance(known, Found) and known.data is self._data
         if same_data and np.array_equal(known.penalty, penalty):
-            return x, known
+            low, high = self._margin_range(x.support, known.step)
+            if -SETTLED <= low and high <= SETTLED:
+                return x, known
         x, best, problem = self._minimize(x.support, x)
         return x, Found(self._data, penalty, problem.rows(best.u), problem.rows(best.step))
 
