@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 import ellzero as lz
-from ellzero.objectives import design
-from ellzero.objectives.design import weighted_square
+from ellzero.objectives import products
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.newton import newton, solver_of, updated
+from ellzero.objectives.products import weighted_square
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def f(rng):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n", [0, 1, 5, 36, 37])
 def test_weighted_squares(rng, monkeypatch, n, order, threads):
-    monkeypatch.setattr(design, "BLOCK_BYTES", 20_000)
-    monkeypatch.setattr(design, "UNPACKED", 5_000)
-    monkeypatch.setattr(design, "SHARED_FROM", 1)
+    monkeypatch.setattr(products, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(products, "SMALL_PRODUCT", 5_000)
+    monkeypatch.setattr(products, "SHARED_FROM", 1)
     A, weight = np.array(rng.standard_normal((1003, n)), order=order), rng.random(1003)
     weight[::5] = 0.0
     expected = A.T @ (weight[:, None] * A)

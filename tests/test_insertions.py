@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ellzero as lz
 from ellzero.linalg import inverse_of
-from ellzero.objectives import gram, insertions
+from ellzero.objectives import insertions, products
 from ellzero.objectives.insertions import WORN, Insertions
 from ellzero.supports import swapped, without
 
@@ -110,10 +110,10 @@ def test_supports_of_two_runs_do_not_meet(rng):
 
 @pytest.mark.parametrize("n_combinations", [0, 1, 2, 5, 17])
 def test_products_in_parts_are_products(rng, monkeypatch, n_combinations):
-    monkeypatch.setattr(gram, "SMALL_PRODUCT", 150)
+    monkeypatch.setattr(products, "SMALL_PRODUCT", 150)
     for k in (3, 80):
         A, rows = rng.normal(size=(n_combinations, k)), rng.normal(size=(k, 41))
-        assert_allclose(gram.product(A, rows), A @ rows, rtol=1e-12)
+        assert_allclose(products.product(A, rows), A @ rows, rtol=1e-12)
 
 
 def test_els_goes_the_way_of_the_literal_algorithm(rng, form):

@@ -17,10 +17,6 @@ BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
 
 ABREAST = 16  # columns that are standardised at a time: each look at a row serves as many
 
-NARROW, UNPACKED = 36, 400_000
-"""A product of so few columns with themselves goes in parts of so many multiplications: BLAS takes
-them as they are, and up to half the time."""
-
 SHARED_FROM = 1 << 20  # numbers in X; with fewer, threads do not earn what it takes to wake them
 
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
@@ -252,34 +248,6 @@ def divided_columns(X: Any, scale: Vector) -> Any:
     data = np.repeat(scale, np.diff(X.indptr))
     np.divide(X.data, data, out=data)
     return sparse.csc_matrix((data, X.indices, X.indptr), X.shape)
-
-
-def weighted_square(A: Any, weight: Vector, threads: int = 1) -> NDArray[np.float64]:
-    """Aᵀ diag(weight) A; threads can share the rows of a large dense A."""
-    if sparse.issparse(A):
-        B = A.copy()
-        B.data *= np.repeat(weight, np.diff(B.indptr))
-        return (A.T @ B).toarray()
-    m, n = A.shape
-    square = _narrow_square if n <= NARROW else _square
-    n_parts = max(-(-A.nbytes // BLOCK_BYTES), 1)
-    threads = threads if A.size >= SHARED_FROM else 1
-    return sum(in_parts(lambda part: square(A[part], weight[part]), m, n_parts, threads))
-
-
-def _square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:
-    B = A * np.sqrt(weight)[:, None]
-    return B.T @ B
-
-
-def _narrow_square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:
-    m, n = A.shape
-    rows = UNPACKED // max(n * n, 1)
-    whole = m - m % rows
-    stacked = n, whole // rows, rows
-    left, right, rest = A[:whole].T, A[:whole].T * weight[:whole], A[whole:]
-    parts = left.reshape(stacked).transpose(1, 0, 2) @ right.reshape(stacked).transpose(1, 2, 0)
-    return parts.sum(axis=0) + (rest.T * weight[whole:]) @ rest
 
 
 def dense(A: Any) -> NDArray[Any]:

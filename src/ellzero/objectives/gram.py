@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
 
+from ellzero.objectives.products import product
 from ellzero.objectives.statistics import Statistics
 from ellzero.supports import NONE, Matrix, Support, Vector
 
 LARGEST_GRAM = 3000
 """With more features than this, only those Gram rows are made, and kept, that are asked for."""
-
-SMALL_PRODUCT, NARROW = 990_000, 16
-"""Factors of products of fewer multiplications and rows are not worth being packed."""
 
 CONSTANT = 1e-26
 """A column is constant when its variance is less than this part of its squared mean."""
@@ -31,19 +29,6 @@ def scaled_ridge(ridge: Vector, scale: Vector) -> Vector:
     """The ridge on the unit scale; beyond 1e30 a coefficient is zero whatever the number."""
     with np.errstate(over="ignore"):
         return np.minimum(ridge / scale / scale, 1e30)
-
-
-def product(A: Matrix, rows: Matrix) -> Matrix:
-    """A · rows; what is narrow goes in parts that BLAS multiplies as they are, without packing."""
-    n = rows.shape[1]
-    width = SMALL_PRODUCT // max(A.size, 1)
-    if not 1 < len(A) <= NARROW or not NARROW <= width < n:
-        return A @ rows
-    out = np.empty((len(A), n))
-    for begin in range(0, n, width):
-        part = slice(begin, begin + width)
-        np.matmul(A, rows[:, part], out=out[:, part])
-    return out
 
 
 class Gram(Protocol):

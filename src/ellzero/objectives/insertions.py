@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ellzero.linalg import DEPENDENT, inverse_root, pseudo_inverse_root
-from ellzero.objectives.gram import Gram, product
+from ellzero.objectives.gram import Gram
+from ellzero.objectives.products import product
 from ellzero.supports import Matrix, Support, Vector, at_once
 
 WORN = 4096.0

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.objectives.design import TOLERATED_LOSS, Design
-from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse, product
+from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse
+from ellzero.objectives.products import product
 from ellzero.supports import NONE, Mask, Matrix, Support, Vector, union
 from ellzero.threads import blas_threads, current_blas_threads
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.objectives.design import weighted_square
 from ellzero.objectives.newton import Minimum, newton
+from ellzero.objectives.products import weighted_square
 from ellzero.supports import Matrix, Vector
 
 if TYPE_CHECKING:
