@@ -8,6 +8,7 @@ from scipy import sparse
 import ellzero as lz
 from ellzero.objectives import products
 from ellzero.objectives.glm import GeneralizedLinear
+from ellzero.objectives.local_model import local_model
 from ellzero.objectives.newton import newton, solver_of, updated
 from ellzero.objectives.products import weighted_square
 
@@ -30,6 +31,7 @@ def test_weighted_squares(rng, monkeypatch, n, order, threads):
     expected = A.T @ (weight[:, None] * A)
     assert_allclose(weighted_square(A, weight, threads), expected, atol=1e-11)
     assert_allclose(weighted_square(sparse.csr_matrix(A), weight), expected, atol=1e-11)
+    assert_allclose(weighted_square(A.astype(np.float32), weight, threads), expected, atol=1e-4)
     if threads > 1:
         assert (weighted_square(A, weight, threads) == weighted_square(A, weight)).all()
 
@@ -64,6 +66,54 @@ def test_a_kept_hessian_leads_to_the_minimum(rng):
     assert found.converged
     assert_allclose(A.T @ np.sinh(A @ found.u), np.ones(5), atol=1e-9)
     assert len(hessians) == 1
+
+
+def test_a_fit_is_given_up_at_once_where_the_model_was_about_right(f):
+    start, S = f.minimize([1]), np.array([1, 4])
+    best, first = f.minimize(S, start), f.value(start)
+    assert f.minimize_below(S, start, best.value - 1, expected=first - 0.1) is None
+    assert f.minimize_below(S, start, best.value + 1e-3, expected=best.value).value == best.value
+    values = []
+    value = f._problem.value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f._problem, "value", lambda *a: (values.append(0), value(*a))[1])
+        f.minimize_below(S, start, first - 0.2, expected=first - 0.1)
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"forced": [0], "ridge": 0.3}])
+def test_a_model_in_single_precision_is_nearly_the_same(rng, monkeypatch, options):
+    X = rng.standard_normal((300, 40))
+    X[:, 7] = 0.0
+    y = (X[:, 1] + rng.standard_normal(300) > 0).astype(float)
+    f = lz.Logistic(X, y, sample_weight=rng.random(300), **options)
+    x = f.minimize([1, 4])
+    expected = local_model(f, x)
+    monkeypatch.setattr("ellzero.objectives.local_model.SINGLE_FROM", 1)
+    found = local_model(f, x)
+    S = np.array([1, 4, 9, 20])
+    assert found.gram.matrix.tobytes() != expected.gram.matrix.tobytes()
+    assert_allclose(found.gram.matrix, expected.gram.matrix, atol=1e-6)
+    assert_allclose(found.minimize(S).coef, expected.minimize(S).coef, rtol=1e-5)
+    assert_allclose(found.minimize(S).nuisance, expected.minimize(S).nuisance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("close", ["columns", "to the mean"])
+def test_what_single_precision_would_not_tell_apart_is_made_in_double(rng, monkeypatch, close):
+    X = rng.standard_normal((300, 40))
+    if close == "columns":
+        X[:, 5] = X[:, 2] + 1e-4 * X[:, 5]
+    else:
+        X[:, 5] *= 1e-4
+        X[:3, 5] = 1e4  # far from where the losses are curved
+    y = (X[:, 1] + rng.standard_normal(300) > 0).astype(float)
+    weight = np.ones(300)
+    weight[:3] = 1e-12
+    f = lz.Logistic(X, y, fit_intercept=True, sample_weight=weight)
+    x = f.minimize([1, 4])
+    expected = local_model(f, x)
+    monkeypatch.setattr("ellzero.objectives.local_model.SINGLE_FROM", 1)
+    assert (local_model(f, x).gram.matrix == expected.gram.matrix).all()
 
 
 def test_a_minimiser_is_reported_without_being_sought_again(f, monkeypatch):

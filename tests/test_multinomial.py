@@ -314,7 +314,8 @@ def test_a_model_predicts_the_intercept():
     same = model.minimize([1, 4])
     assert_allclose(same.nuisance, x.nuisance, atol=1e-7)
     near = model.minimize([1, 2, 4])
-    assert f.upper_value(near) < x.value
+    problem = f._restricted(near.support)
+    assert problem.value(problem.unknowns(f._rows(near))) < x.value
 
 
 def by_refits(f, sizes):

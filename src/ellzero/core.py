@@ -220,10 +220,13 @@ class Objective(ABC):
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
         """argmin of f over supp(x) ⊆ `support`, warm-started at `x0`."""
 
-    def minimize_below(self, support: ArrayLike, x0: Iterate, limit: float) -> Iterate | None:
+    def minimize_below(
+        self, support: ArrayLike, x0: Iterate, limit: float, expected: float = -np.inf
+    ) -> Iterate | None:
         """The minimiser over `support`, or None where its value seems not to be less than `limit`.
 
-        For a search: an objective may judge by what the first steps of its method promise.
+        For a search: an objective may judge by what the first steps of its method promise, and by
+        how far f(x0) is from what was `expected`.
         """
         x = self.minimize(support, x0)
         return x if x.value < limit else None
@@ -237,10 +240,6 @@ class Objective(ABC):
     def value(self, x: Point) -> float:
         point = self.point(x)
         return self._value(point.support, point.coef)
-
-    def upper_value(self, x: Iterate) -> float:
-        """f(x) or, if that is cheaper, its value before the intercept is adjusted to x."""
-        return self._value(x.support, x.coef)
 
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))

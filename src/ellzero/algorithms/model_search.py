@@ -48,7 +48,6 @@ class ModelSearch:
     def __init__(self, f: Objective, levels: Levels):
         self.f, self.levels = f, levels
         self.explored = 0
-        self._refused: set[bytes] = set()
         empty = f.minimize(NONE)
         self.offer(empty)
         self.has_tableaux = is_searchable(f.quadratic_model(empty))
@@ -130,18 +129,14 @@ class ModelSearch:
             S, change = held.support, held.value - x.value
             limit = self.levels.limit(len(S))
             hoped = x.value + (change * doubt if change < 0 else change / doubt)
-            if not hoped < limit or not self.levels.is_new(S) or S.tobytes() in self._refused:
+            if not hoped < limit or not self.levels.is_new(S):
                 continue
             start = model.minimize(S)
             # what the model got wrong bounds what is still to be gained, but for higher orders,
             # which count where a feature owns much
-            if self.has_tableaux:
-                reached = self.f.upper_value(start)
-                if reached - abs(reached - start.value) >= limit:
-                    continue
-            y = self.f.minimize_below(S, start, limit)
+            expected = start.value if self.has_tableaux else -np.inf
+            y = self.f.minimize_below(S, start, limit, expected)
             if y is None:
-                self._refused.add(S.tobytes())
                 continue
             kept |= self.offer(y)
             if abs(change) > self.f.resolution:

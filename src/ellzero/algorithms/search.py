@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ellzero.algorithms.levels import Levels
-from ellzero.algorithms.model_search import ModelSearch
+from ellzero.algorithms.model_search import STRIDE, ModelSearch
 from ellzero.algorithms.omp import omp_steps
 from ellzero.algorithms.quadratic_search import SMALL, QuadraticSearch
 from ellzero.algorithms.seeds import child, seed_of
@@ -55,7 +55,8 @@ def search_steps(
         shakes supports until that has not helped for a while; larger numbers: wider and longer
     """
     quadratic = f.moment_diagonal is not None
-    top = min(f.n_choosable, largest + max(5, ceil(largest / 8)))
+    above = max(5, ceil(largest / 8)) if quadratic else STRIDE
+    top = min(f.n_choosable, largest + above)
     floor = f.floor + NEGLIGIBLE * f.resolution
     levels = Levels(0, top, HELD if quadratic else f.breadth, f.resolution, floor)
     proven = {}

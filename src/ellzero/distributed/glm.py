@@ -53,9 +53,6 @@ class Spread(GeneralizedLinear):
     def _size(self) -> tuple[int, float, float]:
         return self._all_rows, *self._sum("_size")[1:]
 
-    def _loss_at(self, S: Support, rows: NDArray[np.float64]) -> float:
-        return self._sum("_loss_at", S, rows)
-
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         return self._sum("_slope_products", self._with_nuisances(point))
 

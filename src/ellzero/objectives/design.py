@@ -148,6 +148,11 @@ class Design:
         in_parts(work, self.shape[1], threads, threads)
 
     @cached_property
+    def single(self) -> NDArray[np.float32]:
+        """A dense X in single precision, by columns."""
+        return self.X.astype(np.float32, order="F", copy=False)
+
+    @cached_property
     def by_rows(self) -> Any:
         """Sparse X in the order in which products with its columns want it."""
         return self.X.tocsr()

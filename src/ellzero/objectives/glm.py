@@ -27,7 +27,7 @@ from ellzero.objectives.gram import (
     scaled_ridge,
 )
 from ellzero.objectives.lazy_gram import LazyGram
-from ellzero.objectives.local_model import CurvedGram, local_model
+from ellzero.objectives.local_model import CurvedGram, local_model, single_gram
 from ellzero.objectives.losses import Loss
 from ellzero.objectives.newton import Minimum
 from ellzero.objectives.quadratic import Quadratic
@@ -110,10 +110,12 @@ class GeneralizedLinear(Objective):
         S = np.sort(np.asarray(support, dtype=np.intp))
         return self._minimize(S, x0)[0]
 
-    def minimize_below(self, support: ArrayLike, x0: Iterate, limit: float) -> Iterate | None:
+    def minimize_below(
+        self, support: ArrayLike, x0: Iterate, limit: float, expected: float = -np.inf
+    ) -> Iterate | None:
         """Newton's method is given up where its steps promise too little."""
         S = np.sort(np.asarray(support, dtype=np.intp))
-        x = self._minimize(S, x0, hoped=limit)[0]
+        x = self._minimize(S, x0, hoped=limit, expected=expected)[0]
         return x if x.value < limit else None
 
     def _minimize(
@@ -123,9 +125,10 @@ class GeneralizedLinear(Objective):
         tol: float | None = None,
         below: float = np.inf,
         hoped: float = np.inf,
+        expected: float = -np.inf,
     ) -> tuple[Iterate, Minimum, Restricted]:
         """With `below`, a value that is not less than it may be a lower bound instead; with
-        `hoped`, one above the minimum."""
+        `hoped` (and `expected`), one above the minimum."""
         tol = self.tol if tol is None else tol
         q = self.N.shape[1]
         rows = np.zeros((q + len(S), *self.per_feature))
@@ -136,7 +139,7 @@ class GeneralizedLinear(Objective):
                 rows[:q] = x0.nuisance
         problem = self._restricted(S)
         u = problem.unknowns(rows)
-        best = problem.minimize(u, tol, below, hoped)
+        best = problem.minimize(u, tol, below, hoped, expected)
         if x0 is not None and not best.converged:  # a bad start must not decide the result
             best = min(
                 best,
@@ -158,14 +161,6 @@ class GeneralizedLinear(Objective):
     def at(self, x: ArrayLike, note: str = "") -> Iterate:
         point = self.point(x)
         return replace(self._profile(point.support, point.coef), note=note)
-
-    def upper_value(self, x: Iterate) -> float:
-        if x.nuisance is None:
-            return self._value(x.support, x.coef)
-        rows = self._rows(x)
-        return self._loss_at(x.support, rows) + 0.5 * float(
-            self._penalty(x.support) @ magnitudes(rows) ** 2
-        )
 
     def _gradient(self, point: Iterate) -> NDArray[np.float64]:
         g = self._slope_products(point) * self._column(self.scale)
@@ -290,10 +285,6 @@ class GeneralizedLinear(Objective):
         losses = self.loss.value(np.zeros((m, *self.per_feature)), self.y)
         return m, float(self.weight.sum()), float(self.weight @ losses)
 
-    def _loss_at(self, S: Support, rows: NDArray[np.float64]) -> float:
-        losses = self.loss.value(self._with_nuisance(S) @ rows, self.y)
-        return float(self.weight @ losses)
-
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         """The gradient of the losses with respect to coefficients of the standardised columns."""
         return self.design.transposed_times(self._slopes(point)[0])
@@ -304,9 +295,15 @@ class GeneralizedLinear(Objective):
         return self.design.sums_of_agreeing(self._slopes(x)[0], g, losses)
 
     def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
-        """The Gram matrix weighted with the losses' curvature at x, or with a bound on it."""
+        """The Gram matrix weighted with the losses' curvature at x, or with a bound on it.
+
+        At x it is for a model, for which single precision may do.
+        """
         D = self._curvatures(x)
-        return CurvedGram(self._gram(D, largest), *self._nuisance_products(D))
+        own, cross = self._nuisance_products(D)
+        rough = x is not None and self.n_features <= largest
+        gram = single_gram(self, D, own, cross) if rough else None
+        return CurvedGram(gram or self._gram(D, largest), own, cross)
 
     def _nuisance_products(self, D: Vector) -> tuple[Matrix, Matrix]:
         DN = D[:, None] * self.N

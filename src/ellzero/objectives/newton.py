@@ -47,6 +47,7 @@ def newton(
     lower: Callable[[Vector, Vector], float] | None = None,
     below: float = np.inf,
     hoped: float = np.inf,
+    expected: float = -np.inf,
 ) -> Minimum:
     """Minimise a convex function; stop once a step promises less than `tol`.
 
@@ -54,10 +55,14 @@ def newton(
     fast the Hessian is kept: it costs much more than a gradient. Where `lower`, a bound on the
     minimum made of a point and its step, shows that it is not less than `below`, the bound is
     the value reported; the first point is not asked. Where steps promise no value less than
-    `hoped`, the point reached is reported as it is.
+    `hoped`, the point reached is reported as it is; the first one also where the minimum would be
+    less than `hoped` only if `expected`, what a model says of it, were wrong by more than the value
+    of the first point shows.
     """
     current = value(u)
     step = np.zeros_like(u)
+    if current - abs(current - expected) >= hoped:
+        return Minimum(u, current, step, True)
     solve: Map | None = None
     promised = np.inf
     g = u_before = u

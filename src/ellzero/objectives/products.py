@@ -33,16 +33,21 @@ def product(A: Matrix, rows: Matrix) -> Matrix:
 
 
 def weighted_square(A: Any, weight: Vector, threads: int = 1) -> NDArray[np.float64]:
-    """Aᵀ diag(weight) A; threads can share the rows of a large dense A."""
+    """Aᵀ diag(weight) A; threads can share the rows of a large dense A.
+
+    Products have the precision of a dense A, their sums are double.
+    """
     if sparse.issparse(A):
         B = A.copy()
         B.data *= np.repeat(weight, np.diff(B.indptr))
         return (A.T @ B).toarray()
     m, n = A.shape
+    weight = weight.astype(A.dtype, copy=False)
     square = _narrow_square if n <= FEW_COLUMNS else _square
     n_parts = max(-(-A.nbytes // BLOCK_BYTES), 1)
     threads = threads if A.size >= SHARED_FROM else 1
-    return sum(in_parts(lambda part: square(A[part], weight[part]), m, n_parts, threads))
+    parts = in_parts(lambda part: square(A[part], weight[part]), m, n_parts, threads)
+    return np.sum(parts, axis=0, dtype=np.float64)
 
 
 def _square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:

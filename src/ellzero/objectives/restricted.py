@@ -71,9 +71,22 @@ class Restricted:
         return dual - 0.5 * float(self.penalty @ (u + step) ** 2) - f.resolution
 
     def minimize(
-        self, u: Vector, tol: float, below: float = np.inf, hoped: float = np.inf
+        self,
+        u: Vector,
+        tol: float,
+        below: float = np.inf,
+        hoped: float = np.inf,
+        expected: float = -np.inf,
     ) -> Minimum:
         lower = self.lower if below < np.inf else None
         return newton(
-            self.value, self.gradient, self.hessian, u, tol, lower=lower, below=below, hoped=hoped
+            self.value,
+            self.gradient,
+            self.hessian,
+            u,
+            tol,
+            lower=lower,
+            below=below,
+            hoped=hoped,
+            expected=expected,
         )
