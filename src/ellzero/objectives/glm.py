@@ -133,8 +133,12 @@ class GeneralizedLinear(Objective):
         q = self.N.shape[1]
         rows = np.zeros((q + len(S), *self.per_feature))
         if x0 is not None:
-            _, here, there = np.intersect1d(S, x0.support, return_indices=True)
-            rows[q + here] = self._standard(x0.support, x0.coef)[there]
+            coef = self._standard(x0.support, x0.coef)
+            if np.array_equal(S, x0.support):
+                rows[q:] = coef
+            else:
+                _, here, there = np.intersect1d(S, x0.support, return_indices=True)
+                rows[q + here] = coef[there]
             if x0.nuisance is not None:
                 rows[:q] = x0.nuisance
         problem = self._restricted(S)
