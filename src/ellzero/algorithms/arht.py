@@ -45,7 +45,7 @@ def same_at_all_sizes(f: Objective, options: dict[str, Any]) -> dict[str, Any]:
         "lower": f.lower_bound,
     }
     missing = {name: make() for name, make in resolved.items() if options.get(name) is None}
-    return options | missing
+    return options | missing | {"random_state": seed_of(options.get("random_state"))}
 
 
 class Search:

@@ -71,7 +71,7 @@ class Runs:
         self.states, self.factor, self.half_stop = states, factor, half_stop
         self.live = np.empty(0, dtype=RUN)
         self._streams = Streams()
-        self._ended: dict[tuple[int, int], list[Ended]] = {}
+        self._ended: dict[int, dict[int, list[Ended]]] = {}  # by search and z
 
     def begin(self, run: dict[str, Any], seed: int, wanted: dict[int, list[float]]) -> None:
         """Runs that are alike but for the numbers of their restarts, each with its targets."""
@@ -90,7 +90,7 @@ class Runs:
 
     def known(self, search: int, z: int, opt: float) -> Iterate | None:
         """The best iterate of run z, if one towards any target went as this one would."""
-        for low, high, best in self._ended.get((search, z), ()):
+        for low, high, best in self._ended.get(search, {}).get(z, ()):
             if low <= opt < high:
                 return best
         return None
@@ -98,6 +98,8 @@ class Runs:
     def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
         """The runs to begin, none of which is after one that is known to reach opt."""
         own = self.live[self.live["search"] == search]
+        if not len(own) and search not in self._ended:
+            return list(range(n_runs))
         begun, zs = set(own["z"][(own["targets"] == opt).any(axis=1)].tolist()), []
         for z in range(n_runs):
             x = self.known(search, z, opt)
@@ -108,11 +110,11 @@ class Runs:
         return zs
 
     def note(self, search: int, z: int, ended: Ended) -> None:
-        self._ended.setdefault((search, z), []).append(ended)
+        self._ended.setdefault(search, {}).setdefault(z, []).append(ended)
 
     def last(self, search: int, z: int) -> Ended | None:
         """Of run z what is known, if it has ended."""
-        ended = self._ended.get((search, z))
+        ended = self._ended.get(search, {}).get(z)
         return ended[-1] if ended else None
 
     def advance(self) -> list[int]:
