@@ -12,7 +12,7 @@ from ellzero.core import Iterate, Iterates, Objective
 from ellzero.supports import Mask, Support, Vector, magnitudes
 
 ROOM = 1 << 24
-"""Records have so many bytes of room at first: what is not used takes no memory, only addresses."""
+"""Records have so many bytes of room at first; of fresh memory, what is not used takes none."""
 
 
 class Table:

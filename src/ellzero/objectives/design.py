@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ellzero.memory import keep_freed
 from ellzero.supports import Support, Vector
 from ellzero.threads import in_parts
 
@@ -30,6 +31,7 @@ TOLERATED_LOSS = 1e4
 
 class Design:
     def __init__(self, X: Any):
+        keep_freed()
         self.names = _column_names(X)
         X = _canonical(X.tocsc()) if sparse.issparse(X) else as_array(X, "X")
         if X.dtype.kind not in "fiub":

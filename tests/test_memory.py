@@ -1,0 +1,33 @@
+"""Memory that was freed is not given back to the system."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import resource
+import numpy as np
+from ellzero.memory import keep_freed
+
+def pages():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    several = [np.ones(1 << 18) for _ in range(8)]  # 2 MB each
+    del several
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+if {keep}:
+    keep_freed()
+pages()
+print(pages())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="this is about malloc of glibc")
+def test_freed_memory_is_used_again():
+    def pages(keep):
+        program = PROGRAM.format(keep=keep)
+        return int(subprocess.check_output([sys.executable, "-c", program], text=True))
+
+    assert pages(keep=True) < 50 < pages(keep=False)
