@@ -1,11 +1,14 @@
 """What the smooth problems inside generalised linear models are solved with."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
 import ellzero as lz
+from ellzero.core import Objective
 from ellzero.objectives import products
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.local_model import local_model
@@ -114,6 +117,36 @@ def test_what_single_precision_would_not_tell_apart_is_made_in_double(rng, monke
     expected = local_model(f, x)
     monkeypatch.setattr("ellzero.objectives.local_model.SINGLE_FROM", 1)
     assert (local_model(f, x).gram.matrix == expected.gram.matrix).all()
+
+
+def test_a_column_whose_rows_are_saturated_is_not_lost(monkeypatch):
+    monkeypatch.setattr("ellzero.objectives.local_model.SINGLE_FROM", 1)
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-0.01, 0.01, (2000, 48))
+    X[:, 1] = 0.0
+    y = (X[:, 0] + 1e-3 * rng.standard_normal(2000) > 0).astype(float)
+    X[:2, 1] = 1.0
+    f = lz.Logistic(X, y)
+    coef = np.array([0.0, -300.0])  # their losses are curved by 1e-130, others by 1/4
+    x = f.at(np.concatenate([coef, np.zeros(46)]))
+    assert local_model(f, x).gram.diagonal[1] == 1.0
+
+
+def test_the_copy_in_single_precision_is_not_pickled(f):
+    size = len(pickle.dumps(f))
+    assert f.design.single.dtype == np.float32
+    assert len(pickle.dumps(f)) == size
+    assert pickle.loads(pickle.dumps(f)).design.single.dtype == np.float32
+
+
+def test_any_objective_gives_up_at_once_where_the_model_was_about_right(f, monkeypatch):
+    start, S = f.minimize([1]), np.array([1, 4])
+    first, best = f.value(start), f.minimize(S)
+    below = Objective.minimize_below
+    found = below(f, S, start, best.value + 1e-3, expected=best.value)
+    assert_allclose(found.value, best.value)
+    monkeypatch.setattr(type(f), "minimize", None)
+    assert below(f, S, start, first - 0.2, expected=first - 0.1) is None
 
 
 def test_a_minimiser_is_reported_without_being_sought_again(f, monkeypatch):

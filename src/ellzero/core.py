@@ -228,6 +228,10 @@ class Objective(ABC):
         For a search: an objective may judge by what the first steps of its method promise, and by
         how far f(x0) is from what was `expected`.
         """
+        if expected > -np.inf:
+            reached = self._value(x0.support, x0.coef)
+            if reached - abs(reached - expected) >= limit:
+                return None
         x = self.minimize(support, x0)
         return x if x.value < limit else None
 

@@ -55,7 +55,8 @@ def search_steps(
         shakes supports until that has not helped for a while; larger numbers: wider and longer
     """
     quadratic = f.moment_diagonal is not None
-    above = max(5, ceil(largest / 8)) if quadratic else STRIDE
+    affordable = quadratic or f.breadth > 1
+    above = max(5, ceil(largest / 8)) if affordable else STRIDE
     top = min(f.n_choosable, largest + above)
     floor = f.floor + NEGLIGIBLE * f.resolution
     levels = Levels(0, top, HELD if quadratic else f.breadth, f.resolution, floor)

@@ -48,6 +48,10 @@ class Design:
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = sparse.issparse(X)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the copy in single precision, which is soon made anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "single"}
+
     @property
     def nbytes(self) -> int:
         return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)

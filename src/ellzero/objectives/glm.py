@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,14 +23,21 @@ from ellzero.objectives.design import (
 from ellzero.objectives.dual import insertion_bounds, removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
+    DenseGram,
     Gram,
     profiled_moments,
     scaled_ridge,
 )
 from ellzero.objectives.lazy_gram import LazyGram
-from ellzero.objectives.local_model import CurvedGram, local_model, single_gram
+from ellzero.objectives.local_model import (
+    CurvedGram,
+    clearly_independent,
+    local_model,
+    single_gram,
+)
 from ellzero.objectives.losses import Loss
 from ellzero.objectives.newton import Minimum
+from ellzero.objectives.products import weighted_square
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
@@ -308,6 +316,12 @@ class GeneralizedLinear(Objective):
         rough = x is not None and self.n_features <= largest
         gram = single_gram(self, D, own, cross) if rough else None
         return CurvedGram(gram or self._gram(D, largest), own, cross)
+
+    @cached_property
+    def _clear_in_single(self) -> bool:
+        """May single precision do for models? Where columns are dependent it never does."""
+        G = weighted_square(self.design.single, np.ones(self.design.shape[0]), self.threads)
+        return clearly_independent(DenseGram(G))
 
     def _nuisance_products(self, D: Vector) -> tuple[Matrix, Matrix]:
         DN = D[:, None] * self.N

@@ -30,7 +30,10 @@ SINGLE_FROM = SHARED_FROM
 """Numbers in X; with fewer, a model is made in double precision."""
 
 OWN = 1e-3
-"""Single precision does where at least this part of every column is its own."""
+"""Single precision does where at least this part of every column is its own ..."""
+
+SMALLEST = 1e-30
+"""... and its rows have weight enough: smaller squares have lost digits, or are gone."""
 
 
 class CurvedGram(NamedTuple):
@@ -56,22 +59,31 @@ class LocalModel(Quadratic):
 def single_gram(f: GeneralizedLinear, D: Vector, own: Matrix, cross: Matrix) -> DenseGram | None:
     """The Gram matrix of large dense data, with weights D and after profiling, by products in
     single precision, which take half the time; None where these would not tell columns apart."""
-    if f.is_sparse or f.design.X.size < SINGLE_FROM:
+    if f.is_sparse or f.design.X.size < SINGLE_FROM or not f._clear_in_single:
         return None
     top = D.max()
-    G = weighted_square(f.design.single, D / top, f.threads) * top
+    G = weighted_square(f.design.single, D / top, f.threads)
+    vanished = G.diagonal() < SMALLEST
+    if f.design.X[:, vanished].any():
+        return None
+    G *= top
     raw = G.diagonal().copy()
     G -= cross.T @ gram_inverse(own + np.diag(f._penalty(NONE))) @ cross
-    zero = raw == 0
+    zero = vanished.copy()
     zero[list(f.forced)] = True
     if (G.diagonal() < OWN * raw)[~zero].any():
         return None
     gram = DenseGram(G, zero)
-    factor, info = lapack.dpotrf(gram.matrix + np.diag(zero), lower=1)
-    if info != 0 or (factor.diagonal() ** 2 < OWN).any():
+    if not clearly_independent(gram):
         return None
     gram.scale = gram.scale * f.scale  # back to the units of X
     return gram
+
+
+def clearly_independent(gram: DenseGram) -> bool:
+    """Is at least `OWN` of every column its own?"""
+    factor, info = lapack.dpotrf(gram.matrix + np.diag(gram.diagonal == 0), lower=1)
+    return info == 0 and bool((factor.diagonal() ** 2 >= OWN).all())
 
 
 def local_model(f: GeneralizedLinear, x: Iterate) -> LocalModel:

@@ -15,6 +15,9 @@ from ellzero.threads import in_parts
 SMALL_PRODUCT, NARROW = 990_000, 16
 """Factors of products of fewer multiplications and rows are not worth being packed."""
 
+FEWEST_ROWS = 8
+"""For each column, in a part of the rows: what is made of the parts shall be small beside them."""
+
 FEW_COLUMNS = 36
 """Up to so many, the product of columns with themselves takes up to half the time in parts."""
 
@@ -35,7 +38,7 @@ def product(A: Matrix, rows: Matrix) -> Matrix:
 def weighted_square(A: Any, weight: Vector, threads: int = 1) -> NDArray[np.float64]:
     """Aᵀ diag(weight) A; threads can share the rows of a large dense A.
 
-    Products have the precision of a dense A, their sums are double.
+    Parts of the rows have the precision of a dense A, and their sum is double.
     """
     if sparse.issparse(A):
         B = A.copy()
@@ -44,10 +47,13 @@ def weighted_square(A: Any, weight: Vector, threads: int = 1) -> NDArray[np.floa
     m, n = A.shape
     weight = weight.astype(A.dtype, copy=False)
     square = _narrow_square if n <= FEW_COLUMNS else _square
-    n_parts = max(-(-A.nbytes // BLOCK_BYTES), 1)
+    n_parts = max(min(-(-A.nbytes // BLOCK_BYTES), m // max(FEWEST_ROWS * n, 1)), 1)
     threads = threads if A.size >= SHARED_FROM else 1
     parts = in_parts(lambda part: square(A[part], weight[part]), m, n_parts, threads)
-    return np.sum(parts, axis=0, dtype=np.float64)
+    total = parts[0].astype(np.float64, copy=False)
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _square(A: NDArray[np.float64], weight: Vector) -> NDArray[np.float64]:
