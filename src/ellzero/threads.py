@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -45,21 +46,22 @@ def in_parts(work: Callable[[slice], Any], n: int, n_parts: int, threads: int) -
     if threads == 1:
         return list(map(work, parts))
     settings = np.geterr()  # threads begin without those of the caller
+    left, found = deque(range(n_parts)), [None] * n_parts
 
-    def share(k: int) -> list[Any]:
-        with np.errstate(**settings):
-            return [work(part) for part in parts[k::threads]]
+    def share() -> None:
+        with np.errstate(**settings), suppress(IndexError):
+            while True:
+                k = left.popleft()
+                found[k] = work(parts[k])
 
     with blas_threads(1):
-        others = [_helpers(threads - 1).submit(share, k) for k in range(1, threads)]
+        others = [_helpers(threads - 1).submit(share) for _ in range(1, threads)]
         try:
-            first = share(0)
+            share()
         finally:
             wait(others)
-    found: list[Any] = [None] * n_parts
-    found[::threads] = first
-    for k, other in enumerate(others, 1):
-        found[k::threads] = other.result()
+    for other in others:
+        other.result()
     return found
 
 

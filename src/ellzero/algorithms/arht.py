@@ -16,7 +16,7 @@ from ellzero.algorithms.seeds import seed_of
 from ellzero.algorithms.start import starting_point
 from ellzero.algorithms.states import States
 from ellzero.checks import check_count, check_number, check_options
-from ellzero.core import Objective, Solution, Status
+from ellzero.core import Iterate, Objective, Solution, Status
 from ellzero.driver import Callback, Steps, WaitingSteps, run_abreast, solver
 from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.threads import blas_threads
@@ -41,11 +41,12 @@ def same_at_all_sizes(f: Objective, options: dict[str, Any]) -> dict[str, Any]:
     setting = options.get("setting", "practical")
     check_setting(setting)
     resolved: dict[str, Callable[[], float | None]] = {
+        "random_state": lambda: seed_of(None),  # sizes may share the streams of their restarts
         "rho": lambda: weight_of(f, setting) or None,  # a user may not set it to zero
         "lower": f.lower_bound,
     }
     missing = {name: make() for name, make in resolved.items() if options.get(name) is None}
-    return options | missing | {"random_state": seed_of(options.get("random_state"))}
+    return options | missing
 
 
 class Search:
@@ -123,17 +124,26 @@ class Search:
         }
         runs.begin(run, self.seed, wanted)
 
-    def robust(self, opt: float, epsilon: float, ahead: Sequence[float] = ()) -> WaitingSteps:
-        """Algorithm 6, ARHT_robust: the best iterate of every run.
+    def robust(
+        self,
+        opt: float,
+        epsilon: float,
+        ahead: Sequence[float] = (),
+        best: Iterate | None = None,
+    ) -> WaitingSteps:
+        """Algorithm 6, ARHT_robust: the best iterate of every run, or of all so far.
 
         ahead : targets that may be next, towards which the runs go along as far as they agree
+        best : so far
         """
-        n_runs, known = self.n_runs(epsilon), partial(self.runs.known, self.name, opt=opt)
+        note = f"opt={opt:.6g} run "
         self._begin_unknown(opt, epsilon, ahead)
-        for z in range(n_runs):
-            while (x := known(z)) is None:
+        for z in range(self.n_runs(epsilon)):
+            while (x := self.runs.known(self.name, z, opt)) is None:
                 yield None
-            yield x.noted(f"opt={opt:.6g} run {z}")
+            if best is not None:
+                best = x if x.value < best.value else best
+            yield (best or x).noted(note + str(z))
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED
@@ -170,12 +180,9 @@ class Search:
             while b.value - low > epsilon:
                 m = (low + b.value) / 2
                 x = b
-                for run in self.robust(m, epsilon / 3, self.ahead(m, b.value)):
-                    if run is None:
-                        yield None
-                        continue
-                    x = run if run.value < x.value else x.noted(run.note)
-                    yield x
+                for run in self.robust(m, epsilon / 3, self.ahead(m, b.value), b):
+                    x = run or x
+                    yield run
                 if x.value < b.value - self.f.resolution:
                     b = x
                 if x.value > m + epsilon / 3:

@@ -16,7 +16,7 @@ from ellzero.threads import in_parts
 TOGETHER = 32
 """So many points make a group; more would have less in common."""
 
-COLUMNS, BLOCKS = 400, 25
+COLUMNS, BLOCKS = 400, 13
 """So many columns make a block: BLAS does not pack factors as small as those of a group and a
 block. The largest numbers are looked for in so many blocks at a time."""
 
