@@ -17,7 +17,7 @@ from ellzero.threads import blas_threads, current_blas_threads
 LONGEST_KEPT = 100_000
 """Of sparse data with more features no Gram row is kept."""
 
-A_PASS, LONG_PASS = 16, 32
+A_PASS, LONG_PASS = 16, 64
 """A pass over dense data makes so many rows in hardly more time than eight; where all rows that it
 makes are wanted, a longer one takes less time for each."""
 
