@@ -23,7 +23,6 @@ from ellzero.objectives.design import (
 from ellzero.objectives.dual import insertion_bounds, removal_bounds
 from ellzero.objectives.gram import (
     LARGEST_GRAM,
-    DenseGram,
     Gram,
     profiled_moments,
     scaled_ridge,
@@ -31,13 +30,12 @@ from ellzero.objectives.gram import (
 from ellzero.objectives.lazy_gram import LazyGram
 from ellzero.objectives.local_model import (
     CurvedGram,
-    clearly_independent,
+    clear_in_single,
     local_model,
     single_gram,
 )
 from ellzero.objectives.losses import Loss
 from ellzero.objectives.newton import Minimum
-from ellzero.objectives.products import weighted_square
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
@@ -319,9 +317,7 @@ class GeneralizedLinear(Objective):
 
     @cached_property
     def _clear_in_single(self) -> bool:
-        """May single precision do for models? Where columns are dependent it never does."""
-        G = weighted_square(self.design.single, np.ones(self.design.shape[0]), self.threads)
-        return clearly_independent(DenseGram(G))
+        return clear_in_single(self)
 
     def _nuisance_products(self, D: Vector) -> tuple[Matrix, Matrix]:
         DN = D[:, None] * self.N

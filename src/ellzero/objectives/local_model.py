@@ -63,13 +63,12 @@ def single_gram(f: GeneralizedLinear, D: Vector, own: Matrix, cross: Matrix) -> 
         return None
     top = D.max()
     G = weighted_square(f.design.single, D / top, f.threads)
-    vanished = G.diagonal() < SMALLEST
-    if f.design.X[:, vanished].any():
+    zero = G.diagonal() < SMALLEST
+    if f.design.X[:, zero].any():
         return None
     G *= top
     raw = G.diagonal().copy()
     G -= cross.T @ gram_inverse(own + np.diag(f._penalty(NONE))) @ cross
-    zero = vanished.copy()
     zero[list(f.forced)] = True
     if (G.diagonal() < OWN * raw)[~zero].any():
         return None
@@ -78,6 +77,12 @@ def single_gram(f: GeneralizedLinear, D: Vector, own: Matrix, cross: Matrix) -> 
         return None
     gram.scale = gram.scale * f.scale  # back to the units of X
     return gram
+
+
+def clear_in_single(f: GeneralizedLinear) -> bool:
+    """May single precision do for models of f? Where columns are dependent it never does."""
+    G = weighted_square(f.design.single, np.ones(f.design.shape[0]), f.threads)
+    return clearly_independent(DenseGram(G))
 
 
 def clearly_independent(gram: DenseGram) -> bool:
