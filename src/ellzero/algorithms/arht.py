@@ -234,7 +234,7 @@ def arht_core(f: Objective, s: int, opt: float, **options: Any) -> Steps:
     while True:
         at = runs.live["at"][0]
         runs.step()
-        x = states.fit(at)
+        x = states.fits([at])[0]
         yield x.noted(note)
         if not len(runs.live):
             break

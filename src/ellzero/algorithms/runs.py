@@ -33,7 +33,7 @@ RUN = np.dtype(
 )
 
 
-ENDED = ["search", "z", "best", "value", "low", "high"]
+ENDED = ["search", "z", "value", "low", "high"]
 
 
 class Ended(NamedTuple):
@@ -97,17 +97,18 @@ class Runs:
 
     def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
         """The runs to begin, none of which is after one that is known to reach opt."""
-        own = self.live[self.live["search"] == search]
-        if not len(own) and search not in self._ended:
-            return list(range(n_runs))
-        begun, zs = set(own["z"][(own["targets"] == opt).any(axis=1)].tolist()), []
+        zs = []
         for z in range(n_runs):
             x = self.known(search, z, opt)
-            if x is not None and x.value <= opt:
-                break
-            if x is None and z not in begun:
+            if x is None:
                 zs.append(z)
-        return zs
+            elif x.value <= opt:
+                break
+        if not zs or not len(self.live):
+            return zs
+        own = (self.live["search"] == search) & (self.live["targets"] == opt).any(axis=1)
+        begun = set(self.live["z"][own].tolist())
+        return [z for z in zs if z not in begun]
 
     def note(self, search: int, z: int, ended: Ended) -> None:
         self._ended.setdefault(search, {}).setdefault(z, []).append(ended)
@@ -167,12 +168,11 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        lowest = np.fmin.reduce(runs["targets"], axis=1).tolist()
-        for (search, z, best, value, low, high), opt in zip(
-            runs[ENDED].tolist(), lowest, strict=True
-        ):
+        lowest, best = np.fmin.reduce(runs["targets"], axis=1).tolist(), self.states.fits(runs["best"])
+        for k, (search, z, value, low, high) in enumerate(runs[ENDED].tolist()):
+            opt = lowest[k]
             if self.known(search, z, opt) is None:
-                self.note(search, z, Ended(low, high, self.states.fit(best)))
+                self.note(search, z, Ended(low, high, best[k]))
             if value <= opt:  # later restarts are not asked for, nor are higher targets
                 live = self.live
                 own, later = (live["search"] == search)[:, None], (live["z"] > z)[:, None]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ellzero.core import Iterate, Iterates, Objective
 from ellzero.supports import Mask, Support, Vector, magnitudes
@@ -120,8 +120,9 @@ class States:
         nuisance = t["nuisance"][k] if self._has_nuisance else None
         return Iterates(t["S"][k], t["coef"][k], t["value"][k], self.f.n_features, nuisance)
 
-    def fit(self, state: int) -> Iterate:
-        return self.iterates(self.states["fit"][[state]])[0]
+    def fits(self, states: ArrayLike) -> Iterates:
+        """The minimisers of f over the supports of these."""
+        return self.iterates(self.states["fit"][states])
 
     def sample(self, states: Support, draws: Vector) -> Support:
         """An i in S ∩ R with probability ∝ x_i², by search in partial sums; −1 if all are zero."""

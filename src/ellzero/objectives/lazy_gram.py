@@ -162,23 +162,29 @@ class LazyGram:
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
         with self._lock:
-            slots, among = self._slot[S], self._among
-        held = (slots >= 0).all(axis=1)
-        if held.all():
+            slots, among, store = self._slot[S], self._among, self._store
+        new = slots < 0
+        if not new.any():
             return blocks_of(among, slots)
-        blocks = np.empty((*S.shape, S.shape[1]))
-        blocks[held] = blocks_of(among, slots[held])
-        blocks[~held] = self._other_blocks(S[~held])
+        if not len(among):
+            return self._unheld_blocks(S)
+        held = np.where(new, 0, slots)
+        blocks = blocks_of(among, held)
+        k, p = new.nonzero()
+        i = S[k, p]
+        row = np.where(new[k], self.diagonal[i, None], store[held[k], i[:, None]])
+        blocks[k, p] = row
+        blocks[k, :, p] = row
+        first = np.take_along_axis(S, new.argmax(axis=1)[:, None], axis=1)
+        several = (new & (S != first)).any(axis=1)
+        if several.any():
+            blocks[several] = self._unheld_blocks(S[several])
         return blocks
 
-    def _other_blocks(self, S: Support) -> NDArray[np.float64]:
+    def _unheld_blocks(self, S: Support) -> NDArray[np.float64]:
+        """Of supports with several features that have no row."""
         features, places = union(S, len(self._slot))
-        block, new, _ = self._held_block(features, features)
-        block[new, new] = self.diagonal[features[new]]
-        first, last = (np.where(new[places], places, else_) for else_ in (len(new), -1))
-        if (first.min(axis=1) < last.max(axis=1)).any():  # a support with two of them
-            block = self.block(features)
-        return blocks_of(block, places)
+        return blocks_of(self.block(features), places)
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         missing = self._slot[S] < 0

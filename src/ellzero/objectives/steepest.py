@@ -23,6 +23,9 @@ block. The largest numbers are looked for in so many blocks at a time."""
 IN_CACHE = 1 << 20
 """So many numbers are made at a time."""
 
+ROOM = 256
+"""There is room for so many rows at first: what is not used takes no memory, only addresses."""
+
 WORTH = 1e7
 """It takes so many multiplications until threads pay."""
 
@@ -60,8 +63,8 @@ class CoarseRows:
         self.n_blocks = -(-len(c) // COLUMNS)
         self.width = -(-len(c) // self.n_blocks)
         self.at_once = min(BLOCKS, self.n_blocks) * self.width
-        self.rows = np.zeros((self.n_blocks, min(64, len(c) + 1), self.width), dtype=np.float32)
         self.slot = np.full(len(c), -1)
+        self.rows = self._room(ROOM)
         self._fill(slice(0, 1), -c[None])
         self.used = 1
 
@@ -71,17 +74,27 @@ class CoarseRows:
             return
         end = self.used + len(new)
         if end > self.rows.shape[1]:
-            room = min(2 * end, len(self.slot) + 1)
-            grown = np.zeros((self.n_blocks, room, self.width), dtype=np.float32)
+            grown = self._room(2 * end)
             grown[:, : self.used] = self.rows[:, : self.used]
             self.rows = grown
         self._fill(slice(self.used, end), self.gram.rows(new))
         self.slot[new] = np.arange(self.used, end)
         self.used = end
 
+    def sizes(self, S: Support, x: Vector) -> Single:
+        """Of all gradients at one point."""
+        rows = self.rows.take(np.append(0, self.slot[S]), axis=1)
+        return np.abs(np.append(1.0, x).astype(np.float32) @ rows).ravel()[: len(self.slot)]
+
     def numbers(self, stack: Stack) -> int:
         """So many are made for a stack at a time."""
         return self.at_once * (stack.slots.size + len(stack.points))
+
+    def _room(self, slots: int) -> NDArray[np.float32]:
+        n = len(self.slot)
+        rows = np.empty((self.n_blocks, min(slots, n + 1), self.width), dtype=np.float32)
+        rows[-1:, :, n - (self.n_blocks - 1) * self.width :] = 0.0  # the last block may have less
+        return rows
 
     def _fill(self, slots: slice, rows: Matrix) -> None:
         scaled = rows * self.scale
@@ -113,10 +126,21 @@ class Steepest:
         self.coarse.take(S[S >= 0])
         with np.errstate(over="ignore", invalid="ignore"):
             size, found, second = self._tops(S, x, self.coarse).over_all()
-            doubtful = ~((size - second > rounding(S, x, np.float32)) & (size > 0))
-        if doubtful.any():
-            found[doubtful] = self._first(S[doubtful], x[doubtful])
+            doubt = rounding(S, x, np.float32)
+            for k in (~((size - second > doubt) & (size > 0))).nonzero()[0]:
+                found[k] = self._decided(S[k], x[k], doubt[k], self.coarse)
         return found
+
+    def _decided(self, S: Support, x: Vector, doubt: float, coarse: CoarseRows) -> int:
+        """In double precision, among what single precision does not tell apart."""
+        S, x = S[S >= 0], x[S >= 0]
+        sizes = coarse.sizes(S, x)
+        sizes[S] = sizes[self.forced] = -np.inf
+        (near,) = (~(sizes < sizes.max() - doubt)).nonzero()
+        exact = np.abs(x @ self.gram.block(S, near) - self.c[near]) * self.scale[near]
+        exact[np.isneginf(sizes[near])] = -np.inf
+        doubt = rounding(S[None], x[None], np.float64)[0] * self.scale[near]
+        return int(near[(exact + doubt >= (exact - doubt).max()).argmax()])
 
     def _first(self, S: Support, x: Matrix) -> Support:
         """In double precision."""
