@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Runs:
         self.states, self.factor, self.half_stop = states, factor, half_stop
         self.live = np.empty(0, dtype=RUN)
         self._streams = Streams()
-        self._ended: dict[int, dict[int, list[Ended]]] = {}  # by search and z
+        self._ended: dict[int, dict[int, list[Ended]]] = defaultdict(dict)  # by search and z
 
     def begin(self, run: dict[str, Any], seed: int, wanted: dict[int, list[float]]) -> None:
         """Runs that are alike but for the numbers of their restarts, each with its targets."""
@@ -90,7 +91,7 @@ class Runs:
 
     def known(self, search: int, z: int, opt: float) -> Iterate | None:
         """The best iterate of run z, if one towards any target went as this one would."""
-        for low, high, best in self._ended.get(search, {}).get(z, ()):
+        for low, high, best in self._ended[search].get(z, ()):
             if low <= opt < high:
                 return best
         return None
@@ -104,18 +105,18 @@ class Runs:
                 zs.append(z)
             elif x.value <= opt:
                 break
-        if not zs or not len(self.live):
+        if not zs:
             return zs
         own = (self.live["search"] == search) & (self.live["targets"] == opt).any(axis=1)
         begun = set(self.live["z"][own].tolist())
         return [z for z in zs if z not in begun]
 
     def note(self, search: int, z: int, ended: Ended) -> None:
-        self._ended.setdefault(search, {}).setdefault(z, []).append(ended)
+        self._ended[search].setdefault(z, []).append(ended)
 
     def last(self, search: int, z: int) -> Ended | None:
         """Of run z what is known, if it has ended."""
-        ended = self._ended.get(search, {}).get(z)
+        ended = self._ended[search].get(z)
         return ended[-1] if ended else None
 
     def advance(self) -> list[int]:
@@ -168,7 +169,10 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        lowest, best = np.fmin.reduce(runs["targets"], axis=1).tolist(), self.states.fits(runs["best"])
+        lowest, best = (
+            np.fmin.reduce(runs["targets"], axis=1).tolist(),
+            self.states.fits(runs["best"]),
+        )
         for k, (search, z, value, low, high) in enumerate(runs[ENDED].tolist()):
             opt = lowest[k]
             if self.known(search, z, opt) is None:

@@ -12,7 +12,7 @@ from ellzero.core import Iterate, Iterates, Objective
 from ellzero.supports import Mask, Support, Vector, magnitudes
 
 ROOM = 1 << 24
-"""Records have so many bytes of room at first; of fresh memory, what is not used takes none."""
+"""Records have so many bytes of room at first; what is not used takes no memory."""
 
 
 class Table:
@@ -21,7 +21,7 @@ class Table:
     def __init__(self, *fields: tuple[Any, ...]):
         self._numbers: dict[Hashable, int] = {}
         kind = np.dtype(list(fields))
-        self._records = np.zeros(max(ROOM // kind.itemsize, 64), dtype=kind)
+        self._records = np.empty(max(ROOM // kind.itemsize, 64), dtype=kind)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -34,7 +34,7 @@ class Table:
         known, before = self._numbers, len(self._numbers)
         numbers = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
         if len(known) > len(self._records):
-            grown = np.zeros(2 * len(known), dtype=self._records.dtype)
+            grown = np.empty(2 * len(known), dtype=self._records.dtype)
             grown[:before] = self._records[:before]
             self._records = grown
         fresh = (numbers >= before).nonzero()[0]
@@ -198,6 +198,7 @@ class States:
     def _numbered(self, x: Support, U: Support) -> Support:
         numbers, new = self.states.numbers(zip(x.tolist(), U.tolist(), strict=True))
         self.states["x"][numbers[new]], self.states["U"][numbers[new]] = x[new], U[new]
+        self.states["known"][numbers[new]] = False
         return numbers
 
     def _with(self, U: int, i: int) -> int:

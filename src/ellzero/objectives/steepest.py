@@ -38,8 +38,8 @@ class Stack(NamedTuple):
     points: Support
     slots: Support
     A: Single
-    place: Support  # among the points, of one whose support has this feature, which may not enter
-    feature: Support
+    block: Support  # of each point: where the features of its support are, which may not enter
+    column: Support
 
 
 class Tops(NamedTuple):
@@ -197,34 +197,35 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
     n_groups = -(-len(S) // TOGETHER)
     n_together = -(-len(S) // n_groups)
     order = np.append(order, np.full(n_groups * n_together - len(S), order[-1]))
-    place, k = slots[order].nonzero()
-    group, point = place // n_together, order[place]
-    slot, feature, weight = slots[point, k], S[point, k], x[point, k]
+    slots, block_and_column = slots[order], np.divmod(S[order], coarse.width)
+    point = np.arange(len(order))[:, None]
+    group = point // n_together
     used = np.zeros((n_groups, coarse.used), dtype=bool)
+    used[group, slots] = True
     used[:, 0] = True
-    used[group, slot] = True
     position = used.cumsum(axis=1) - 1
-    most = max(IN_CACHE // (coarse.at_once * (int(position.max()) + n_together)), 1)
+    n_slots = position[:, -1] + 1
+    A = np.zeros((n_groups * n_together, n_slots.max()), dtype=np.float32)
+    A[point, position[group, slots]] = x[order]
+    A[:, 0] = 1.0
+    taken = np.zeros((n_groups, n_slots.max()), dtype=np.intp)
+    g, slot = used.nonzero()
+    taken[g, position[g, slot]] = slot
+    most = max(IN_CACHE // (coarse.at_once * (int(n_slots.max()) + n_together)), 1)
     for begin in range(0, n_groups, most):
-        here = slice(begin, begin + most)
-        n_slots = int(position[here].max()) + 1
-        own = slice(*place.searchsorted([begin * n_together, (begin + most) * n_together]))
-        g, p = group[own] - begin, place[own] - begin * n_together
-        A = np.zeros((len(used[here]), n_together, n_slots), dtype=np.float32)
-        A[:, :, 0] = 1.0
-        A[g, p % n_together, position[group[own], slot[own]]] = weight[own]
-        taken = np.zeros((len(A), n_slots), dtype=np.intp)
-        g, these = used[here].nonzero()
-        taken[g, position[here][g, these]] = these
-        points = order[begin * n_together : (begin + most) * n_together]
-        yield Stack(points, taken, A, p, feature[own])
+        groups = slice(begin, begin + most)
+        points = slice(begin * n_together, (begin + most) * n_together)
+        width = n_slots[groups].max()
+        own = A[points, :width].reshape(-1, n_together, width)
+        where = (part[points] for part in block_and_column)
+        yield Stack(order[points], taken[groups, :width], own, *where)
 
 
 def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single) -> Tops:
     """What is largest in some blocks of the columns."""
     rows = coarse.rows[blocks]
     n_blocks, width = len(rows), coarse.width
-    begin, points = blocks.start * width, np.arange(len(stack.points))
+    points = np.arange(len(stack.points))
     end = n_blocks * stack.slots.size * width
     taken = room[:end].reshape(n_blocks, *stack.slots.shape, width)
     sizes = room[end : end + n_blocks * len(points) * width]
@@ -232,16 +233,15 @@ def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single) -> Top
     np.matmul(stack.A, taken, out=sizes.reshape(n_blocks, *stack.A.shape[:2], width))
     np.abs(sizes, out=sizes)
     sizes = sizes.reshape(n_blocks, len(points), width)
-    block, column = np.divmod(stack.feature - begin, width)
-    here = (block >= 0) & (block < n_blocks)
-    sizes[block[here], stack.place[here], column[here]] = -1.0
+    point, k = ((stack.block >= blocks.start) & (stack.block < blocks.stop)).nonzero()
+    sizes[stack.block[point, k] - blocks.start, point, stack.column[point, k]] = -1.0
     highest = sizes.max(axis=0)
     column = highest.argmax(axis=1)
     there = sizes[:, points, column]
     block, size = there.argmax(axis=0), there.max(axis=0)
     there[block, points] = -1.0
     highest[points, column] = there.max(axis=0)
-    return Tops(size, begin + block * width + column, highest.max(axis=1))
+    return Tops(size, (blocks.start + block) * width + column, highest.max(axis=1))
 
 
 def rounding(S: Support, x: Matrix, kind: type[np.floating]) -> Vector:
