@@ -33,8 +33,10 @@ def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
         lapack.dposv(factor, b, 1, 1, 1)[2]  # lower, overwrite_a, overwrite_b: names take time
         for factor, b in zip(A.transpose(0, 2, 1), x, strict=True)
     ]
-    left = A.diagonal(0, 1, 2) ** 2
-    regular = (left > DEPENDENT * diagonals).all(axis=1) & np.equal(failed, 0)
+    distinct = A.diagonal(0, 1, 2) ** 2 > DEPENDENT * diagonals
+    regular = np.equal(failed, 0)
+    if not distinct.all():
+        regular &= distinct.all(axis=1)
     A.reshape(len(A), -1)[:, :: A.shape[1] + 1] = diagonals
     return x[:, :, 0], regular
 

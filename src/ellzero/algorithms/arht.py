@@ -89,6 +89,7 @@ class Search:
         self._n_runs = n_runs
         self.workers = None if n_jobs in (None, 1) else workers(n_jobs, self.n_runs(self.epsilon))
         self.name = 0
+        self.told: set[tuple[int, float]] = set()  # runs, by number and lowest target
 
     @cached_property
     def runs(self) -> Runs:
@@ -133,17 +134,22 @@ class Search:
     ) -> WaitingSteps:
         """Algorithm 6, ARHT_robust: the best iterate of every run, or of all so far.
 
+        A run that went the same way towards an earlier target tells nothing, and is no step.
+
         ahead : targets that may be next, towards which the runs go along as far as they agree
         best : so far
         """
         note = f"opt={opt:.6g} run "
         self._begin_unknown(opt, epsilon, ahead)
         for z in range(self.n_runs(epsilon)):
-            while (x := self.runs.known(self.name, z, opt)) is None:
+            while (run := self.runs.known(self.name, z, opt)) is None:
                 yield None
+            x = run.best
             if best is not None:
                 best = x if x.value < best.value else best
-            yield (best or x).noted(note + str(z))
+            if (z, run.low) not in self.told:
+                self.told.add((z, run.low))
+                yield (best or x).noted(note + str(z))
             if x.value <= opt:
                 return Status.TARGET_REACHED
         return Status.SEARCH_ENDED

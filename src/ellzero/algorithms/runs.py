@@ -22,6 +22,8 @@ RUN = np.dtype(
         ("z", np.intp),
         ("s", np.intp),
         ("targets", float, (TARGETS,)),  # towards all of which it goes the same way, so far; or NaN
+        ("lowest", float),  # of them
+        ("highest", float),
         ("at", np.intp),  # the state it is in
         ("best", np.intp),  # the state with the least f that it was in
         ("value", float),  # which is this
@@ -34,7 +36,7 @@ RUN = np.dtype(
 )
 
 
-ENDED = ["search", "z", "value", "low", "high"]
+ENDED = ["search", "z", "lowest", "value", "low", "high"]
 
 
 class Ended(NamedTuple):
@@ -83,27 +85,28 @@ class Runs:
         new["z"], new["targets"] = list(wanted), np.nan
         for own, targets in zip(new["targets"], wanted.values(), strict=True):
             own[: len(targets)] = targets
+        bound(new)
         new["stream"] = [self._streams.number(seed, z) for z in wanted]
         self.live = both(self.live, new)
 
     def drop(self, search: int) -> None:
         self.live = self.live[self.live["search"] != search]
 
-    def known(self, search: int, z: int, opt: float) -> Iterate | None:
-        """The best iterate of run z, if one towards any target went as this one would."""
-        for low, high, best in self._ended[search].get(z, ()):
-            if low <= opt < high:
-                return best
+    def known(self, search: int, z: int, opt: float) -> Ended | None:
+        """What is known of run z, if one towards any target went as this one would."""
+        for ended in self._ended[search].get(z, ()):
+            if ended.low <= opt < ended.high:
+                return ended
         return None
 
     def unknown(self, search: int, n_runs: int, opt: float) -> list[int]:
         """The runs to begin, none of which is after one that is known to reach opt."""
         zs = []
         for z in range(n_runs):
-            x = self.known(search, z, opt)
-            if x is None:
+            run = self.known(search, z, opt)
+            if run is None:
                 zs.append(z)
-            elif x.value <= opt:
+            elif run.best.value <= opt:
                 break
         if not zs:
             return zs
@@ -161,7 +164,7 @@ class Runs:
         runs["at"][free] = t.freed(at[free], i[free])
         self.live, ended = both(waiting, runs[goes_on]), runs[~goes_on]
         self._end(ended)
-        return np.unique(ended["search"]).tolist()
+        return sorted(set(ended["search"].tolist()))
 
     def _keep_best(self, runs: NDArray[Any], fit: Vector) -> None:
         better = fit < runs["value"]
@@ -169,20 +172,25 @@ class Runs:
         runs["best"][better] = runs["at"][better]
 
     def _end(self, runs: NDArray[Any]) -> None:
-        lowest, best = (
-            np.fmin.reduce(runs["targets"], axis=1).tolist(),
-            self.states.fits(runs["best"]),
-        )
-        for k, (search, z, value, low, high) in enumerate(runs[ENDED].tolist()):
-            opt = lowest[k]
+        fits = self.states.fits(runs["best"])
+        for k, (search, z, opt, value, low, high) in enumerate(runs[ENDED].tolist()):
             if self.known(search, z, opt) is None:
-                self.note(search, z, Ended(low, high, best[k]))
+                self.note(search, z, Ended(low, high, fits[k]))
             if value <= opt:  # later restarts are not asked for, nor are higher targets
-                live = self.live
-                own, later = (live["search"] == search)[:, None], (live["z"] > z)[:, None]
-                in_vain = (live["targets"] > opt) | ((live["targets"] == opt) & later)
-                live["targets"][own & in_vain] = np.nan
-                self.live = live[~np.isnan(live["targets"]).all(axis=1)]
+                (own,) = (self.live["search"] == search).nonzero()
+                others = self.live[own]
+                later = (others["z"] > z)[:, None]
+                in_vain = (others["targets"] > opt) | ((others["targets"] == opt) & later)
+                others["targets"][in_vain] = np.nan
+                bound(others)
+                self.live[own] = others
+                self.live = self.live[~np.isnan(self.live["lowest"])]
+
+
+def bound(runs: NDArray[Any]) -> None:
+    """Note the lowest and the highest target of each run, NaN where it has none."""
+    runs["lowest"] = np.fmin.reduce(runs["targets"], axis=1)
+    runs["highest"] = np.fmax.reduce(runs["targets"], axis=1)
 
 
 def both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -199,14 +207,16 @@ def parted(
 
     Also which run each was before, and whether it was asked and its targets are below.
     """
-    below, above = runs["targets"] < threshold[:, None], runs["targets"] >= threshold[:, None]
-    is_below = below.any(axis=1)
-    forks = (asked & is_below & above.any(axis=1)).nonzero()[0]
+    is_below = runs["lowest"] < threshold
+    forks = (asked & is_below & (runs["highest"] >= threshold)).nonzero()[0]
     before = np.append(np.arange(len(runs)), forks)
     if len(forks):
         first, second = runs[forks], runs[forks]
-        first["targets"][above[forks]] = np.nan
-        second["targets"][below[forks]] = np.nan
+        above = first["targets"] >= threshold[forks, None]
+        first["targets"][above] = np.nan
+        second["targets"][~above] = np.nan
+        bound(first)
+        bound(second)
         runs[forks] = first
         runs, is_below = both(runs, second), np.append(is_below, np.zeros(len(forks), dtype=bool))
     threshold, asked = threshold[before], asked[before]

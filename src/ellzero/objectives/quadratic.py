@@ -120,22 +120,22 @@ class Quadratic(Objective):
         coef, values = np.zeros(supports.shape), np.empty(len(supports))
         sizes = np.count_nonzero(supports >= 0, axis=1)
         widths = -(-sizes // WIDTH)
-        for width in np.unique(widths):
+        for width in set(widths.tolist()):
             (k,) = (widths == width).nonzero()
             s = min(width * WIDTH, supports.shape[1])
-            coef[k, :s], values[k] = self._minimized(supports[k, :s], ridges[k, :s])
+            coef[k, :s], values[k] = self._minimized(supports[k, :s], sizes[k], ridges[k, :s])
         return Iterates(supports, coef, values, self.n_features)
 
-    def _minimized(self, S: Support, ridges: Matrix) -> tuple[Matrix, Vector]:
+    def _minimized(self, S: Support, sizes: Support, ridges: Matrix) -> tuple[Matrix, Vector]:
         inside, T = S >= 0, filled(S)
         A, c, scale = self.gram.blocks(T), self.c[T] * inside, self.scale[T]
-        s = int(np.count_nonzero(inside, axis=1).min())
+        s = int(sizes.min())
         A[:, :, s:] *= inside[:, None, s:]  # what is above the diagonal decides
         diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
         diagonals += np.where(inside, scaled_ridge(self.ridge[T] + ridges, scale), 1.0)
         x, regular = solve_each(A, c)
         for k in (~regular).nonzero()[0]:
-            own = slice(np.count_nonzero(inside[k]))
+            own = slice(sizes[k])
             x[k, own] = pseudo_inverse(A[k, own, own]) @ c[k, own]
         values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
         return x * (self.unit / scale), values

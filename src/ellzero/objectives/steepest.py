@@ -16,7 +16,7 @@ from ellzero.threads import in_parts
 TOGETHER = 32
 """So many points make a group; more would have less in common."""
 
-COLUMNS, BLOCKS = 400, 13
+COLUMNS, BLOCKS = 400, 25
 """So many columns make a block: BLAS does not pack factors as small as those of a group and a
 block. The largest numbers are looked for in so many blocks at a time."""
 
@@ -43,16 +43,11 @@ class Stack(NamedTuple):
 
 
 class Tops(NamedTuple):
-    """Of each point, in a part of the columns: the largest gradient, where it is, the next."""
+    """Of each point: the largest gradient, where it is, the next."""
 
     size: Single
     feature: Support
     second: Single
-
-    def over_all(self) -> tuple[Single, Support, Single]:
-        first = self.size.argmax(axis=0), np.arange(self.size.shape[1])
-        both = np.concatenate([self.size, self.second])
-        return self.size[first], self.feature[first], np.partition(both, -2, axis=0)[-2]
 
 
 class CoarseRows:
@@ -125,7 +120,7 @@ class Steepest:
             return self._first(S, x)
         self.coarse.take(S[S >= 0])
         with np.errstate(over="ignore", invalid="ignore"):
-            size, found, second = self._tops(S, x, self.coarse).over_all()
+            size, found, second = self._tops(S, x, self.coarse)
             doubt = rounding(S, x, np.float32)
             for k in (~((size - second > doubt) & (size > 0))).nonzero()[0]:
                 found[k] = self._decided(S[k], x[k], doubt[k], self.coarse)
@@ -169,19 +164,22 @@ class Steepest:
         products = coarse.width * coarse.n_blocks * sum(stack.A.size for stack in stacked)
         threads = self.gram.threads if products > WORTH else 1
         numbers = max(map(coarse.numbers, stacked))
-        order = np.concatenate([stack.points for stack in stacked])
-        place = np.empty(len(S), dtype=np.intp)
-        place[order] = np.arange(len(order))
 
         def work(blocks: slice) -> Tops:
             room = self._room(numbers)
             tops = [top_of(stack, coarse, blocks, room) for stack in stacked]
-            return Tops(*(np.concatenate(part)[place] for part in zip(*tops, strict=True)))
+            return Tops(*map(np.concatenate, zip(*tops, strict=True)))
 
         rounds = -(-coarse.n_blocks // (threads * BLOCKS))
         n_parts = min(rounds * threads, coarse.n_blocks)  # equally many for each thread
         found = in_parts(work, coarse.n_blocks, n_parts, threads)
-        return Tops(*map(np.stack, zip(*found, strict=True)))
+        size, feature, second = map(np.stack, zip(*found, strict=True))
+        order = np.concatenate([stack.points for stack in stacked])
+        place = np.empty(len(S), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        first = size.argmax(axis=0)[place], place
+        next_ = np.partition(np.concatenate([size, second]), -2, axis=0)[-2]
+        return Tops(size[first], feature[first], next_[place])
 
     def _room(self, numbers: int) -> Single:
         """That of a thread; it is kept, as fresh memory takes time."""
