@@ -266,7 +266,8 @@ def arht(f: Objective, s: int, **options: Any) -> Steps:
     """Adaptively Regularized Hard Thresholding: a search for the lowest reachable target value.
 
     OMPR on f + ρ/2 ‖x_R‖²; where it is stuck, an element drawn with probability ∝ x_i² leaves the
-    regularised set R. The answer is the best support visited, so never worse than the start.
+    regularised set R. The answer is the best support visited, so never worse than the start. The
+    trace has a step for every run; one that goes the same way towards several guesses counts once.
 
     Parameters
     ----------
