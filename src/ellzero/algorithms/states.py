@@ -196,7 +196,7 @@ class States:
             t["nuisance"][numbers] = found.nuisance
 
     def _numbered(self, x: Support, U: Support) -> Support:
-        numbers, new = self.states.numbers((x << 32 | U).tolist())
+        numbers, new = self.states.numbers(zip(x.tolist(), U.tolist(), strict=True))
         self.states["x"][numbers[new]], self.states["U"][numbers[new]] = x[new], U[new]
         self.states["known"][numbers[new]] = False
         return numbers

@@ -76,16 +76,11 @@ class CoarseRows:
         self.slot[new] = np.arange(self.used, end)
         self.used = end
 
-    def sizes(self, S: Support, x: Vector) -> Single:
-        """Of all gradients at one point."""
-        rows = self.rows.take(np.append(0, self.slot[S]), axis=1)
-        return np.abs(np.append(1.0, x).astype(np.float32) @ rows).ravel()[: len(self.slot)]
-
     def numbers(self, stack: Stack) -> int:
         """So many are made for a stack at a time."""
         return self.at_once * (stack.slots.size + len(stack.points))
 
-    def _room(self, slots: int) -> NDArray[np.float32]:
+    def _room(self, slots: int) -> Single:
         n = len(self.slot)
         rows = np.empty((self.n_blocks, min(slots, n + 1), self.width), dtype=np.float32)
         rows[-1:, :, n - (self.n_blocks - 1) * self.width :] = 0.0  # the last block may have less
@@ -121,21 +116,10 @@ class Steepest:
         self.coarse.take(S[S >= 0])
         with np.errstate(over="ignore", invalid="ignore"):
             size, found, second = self._tops(S, x, self.coarse)
-            doubt = rounding(S, x, np.float32)
-            for k in (~((size - second > doubt) & (size > 0))).nonzero()[0]:
-                found[k] = self._decided(S[k], x[k], doubt[k], self.coarse)
+            doubtful = ~((size - second > rounding(S, x, np.float32)) & (size > 0))
+        if doubtful.any():
+            found[doubtful] = self._first(S[doubtful], x[doubtful])
         return found
-
-    def _decided(self, S: Support, x: Vector, doubt: float, coarse: CoarseRows) -> int:
-        """In double precision, among what single precision does not tell apart."""
-        S, x = S[S >= 0], x[S >= 0]
-        sizes = coarse.sizes(S, x)
-        sizes[S] = sizes[self.forced] = -np.inf
-        (near,) = (~(sizes < sizes.max() - doubt)).nonzero()
-        exact = np.abs(x @ self.gram.block(S, near) - self.c[near]) * self.scale[near]
-        exact[np.isneginf(sizes[near])] = -np.inf
-        doubt = rounding(S[None], x[None], np.float64)[0] * self.scale[near]
-        return int(near[(exact + doubt >= (exact - doubt).max()).argmax()])
 
     def _first(self, S: Support, x: Matrix) -> Support:
         """In double precision."""
