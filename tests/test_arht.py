@@ -346,8 +346,8 @@ def test_the_order_in_which_f_answers_changes_nothing(later):
 def passes(monkeypatch, lazy_gram):
     """The features whose rows of the Gram matrix each pass over the data made."""
     made = []
-    inner = LazyGram._new_rows
-    monkeypatch.setattr(LazyGram, "_new_rows", lambda self, S: made.append(S) or inner(self, S))
+    inner = LazyGram._new_coarse
+    monkeypatch.setattr(LazyGram, "_new_coarse", lambda self, S: made.append(S) or inner(self, S))
     return made
 
 
@@ -379,7 +379,7 @@ def test_what_is_remembered_may_outgrow_its_room(monkeypatch, lazy_gram):
     options = {"random_state": 0, "start": "first"}
     found = lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options)
     monkeypatch.setattr(arht_states, "ROOM", 0)
-    monkeypatch.setattr("ellzero.objectives.lazy_gram.ROOM", 1)
+    monkeypatch.setattr("ellzero.objectives.kept_rows.ROOM", 1)
     for s, solution in lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options).items():
         assert_same_search(found[s], solution)
 

@@ -290,7 +290,7 @@ def test_blocks_of_wide_data_whichever_rows_are_held(rng, lazy_gram, held):
         blocks = gram.blocks(np.array(supports))
         for S, block in zip(supports, blocks, strict=True):
             assert_allclose(block, unit[:, S].T @ unit[:, S], atol=1e-14)
-    assert len(gram._kept) == len(held)
+    assert len(gram._exact) == len(held)
 
 
 def test_a_singular_support_among_many():

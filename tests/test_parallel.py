@@ -26,6 +26,7 @@ from ellzero import (
     path,
 )
 from ellzero.objectives.design import Design
+from ellzero.objectives.kept_rows import KeptRows
 from ellzero.parallel import in_shares, workers
 from ellzero.threads import blas_threads, current_blas_threads, in_parts
 from helpers import scores, values
@@ -203,20 +204,27 @@ def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
 def test_threads_share_the_rows_of_a_wide_problem(rng, monkeypatch):
     X, y = rng.standard_normal((30, 3200)), rng.standard_normal(30)
     f = LeastSquares(X, y)
-    append = f.gram._append
+    add = KeptRows.add
 
-    def slow_append(missing, new):
+    def slow_add(self, features, rows):
         sleep(0.005)  # threads meet where one has not yet said that its rows are there
-        append(missing, new)
+        add(self, features, rows)
 
-    monkeypatch.setattr(f.gram, "_append", slow_append)
+    monkeypatch.setattr(KeptRows, "add", slow_add)
     supports = [np.arange(k, 40, 4) for k in range(4)] * 4
+    exact, gram = LeastSquares(X, y).gram.rows(np.arange(40)), f.gram
     with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(f.gram.rows, supports))
-    assert len(f.gram._kept) == 40
-    alone = LeastSquares(X, y)
-    for S, found in zip(supports, rows, strict=True):
-        assert_allclose(found, alone.gram.rows(S), atol=1e-12)
+        for rows, coarse, block in zip(
+            pool.map(gram.rows, supports),
+            pool.map(gram.coarse_rows, supports),
+            pool.map(gram.block, supports),
+            strict=True,
+        ):
+            S = supports.pop(0)
+            assert_allclose(rows, exact[S], atol=1e-12)
+            assert_allclose(coarse, exact[S], atol=gram.roughness)
+            assert_allclose(block, exact[S][:, S], atol=1e-12)
+    assert len(gram._exact) == len(gram._coarse) == len(gram._columns) == 40
 
 
 def test_what_f_remembers_is_for_one_thread(rng):

@@ -95,7 +95,7 @@ def test_a_beam_with_few_active_features_knows_what_its_supports_are_worth(f, n_
 
 def test_a_beam_whose_features_are_all_active_finds_what_it_finds_without_asking_for_that(f):
     for few, all_ in zip(beam(f, N, 3, N), beam(f, N, 3), strict=True):
-        assert few[0].tolist() == all_[0].tolist()
+        assert np.sort(few[0]).tolist() == np.sort(all_[0]).tolist()
 
 
 def test_a_beam_looks_at_all_features_after_some_steps():
@@ -228,7 +228,10 @@ def test_sizes_above_one_at_the_floor_are_shaken_no_more():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_no_feature_that_could_help_is_out_of_reach(rng, ridge):
+@pytest.mark.parametrize("rough", [False, True])
+def test_no_feature_that_could_help_is_out_of_reach(rng, ridge, rough, request):
+    if rough:
+        request.getfixturevalue("lazy_gram")
     X = rng.normal(size=(300, 200)).cumsum(axis=1) + rng.normal(size=(300, 200))
     y = X[:, ::20] @ rng.normal(size=10) + 5 * rng.normal(size=300)
     f = lz.LeastSquares(X, y, fit_intercept=True, ridge=ridge)
@@ -242,9 +245,8 @@ def test_no_feature_that_could_help_is_out_of_reach(rng, ridge):
     outside = Outside(f, levels, search.W, search.moments)
     views = [view for x in levels.bests() for view in outside.views(x)]
     assert len(views) == 9
-    for view, residual, within in outside.within_reach(views):
+    for view, within in outside.within_reach(views):
         S, value = view.held.support, view.held.value
-        assert_allclose(residual, -f.gradient(f.minimize(S)) / f.scale, atol=1e-9)
         beyond = np.setdiff1d(np.flatnonzero(f.outside(search.W)), within)
         assert len(beyond)
         if len(S) < levels.top:

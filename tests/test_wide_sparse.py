@@ -65,7 +65,7 @@ def test_combinations_and_blocks_are_those_of_the_rows(rng, options, weighted):
 @pytest.mark.usefixtures("lazy_gram")
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("options", [{}, OPTIONS], ids=["plain", "intercept and forced"])
-def test_a_block_makes_no_rows_and_takes_what_those_made_tell(rng, options, is_sparse, monkeypatch):
+def test_a_block_makes_no_rows_and_is_kept(rng, options, is_sparse, monkeypatch):
     X, y = data(rng)
     X = X.toarray()
     X[:, 30] = 1e6 * (X[:, 2] + 5e-7 * X[:, 3])  # only rounding is left of it where 2 is forced
@@ -73,17 +73,22 @@ def test_a_block_makes_no_rows_and_takes_what_those_made_tell(rng, options, is_s
     f = LeastSquares(sparse.csc_matrix(X) if is_sparse else X, y, ridge=ridge, **options)
     monkeypatch.setattr("ellzero.objectives.least_squares.LARGEST_GRAM", 1000)
     C = LeastSquares(X, y, ridge=ridge, **options).gram.matrix
-    f.gram.rows(np.array([4, 9]))
-    f.gram._store[:2, 11] = np.nan  # so it shows where an entry comes from
+    gram = f.gram
     S, T = np.array([1, 4, 7, 11, 2, 30]), np.array([9, 11, 4, 30, 7, 1, 2])
-    expected = C[S[:, None], T]
-    expected[S == 4, T == 11] = expected[S == 11, T == 4] = expected[S == 11, T == 9] = np.nan
-    assert_allclose(f.gram.block(S, T), expected, atol=1e-10)
-    f.gram._store[:2, 11] = C[[4, 9], 11]
-    supports = np.array([[1, 4, 7], [4, 9, 30], [4, 9, 11], [1, 2, 30]])
-    for R, block in zip(supports, f.gram.blocks(supports), strict=True):
+    for rows in (S, T, np.array([5])):
+        for columns in (T, S, np.array([9, 12, 5])):
+            assert_allclose(gram.block(rows, columns), C[rows[:, None], columns], atol=1e-10)
+    supports = np.array([[1, 4, 7], [4, 9, 30], [4, 9, 11], [1, 2, 30], [20, 1, 21]])
+    for R, block in zip(supports, gram.blocks(supports), strict=True):
         assert_allclose(block, C[R[:, None], R], atol=1e-10)
-    assert len(f.gram._kept) == 2
+    assert len(gram._exact) == len(gram._coarse) == 0
+    kept = gram._columns.slot[[4, 9]]
+    gram._among[kept[0], kept[1]] = np.nan  # so it shows where an entry comes from
+    assert np.isnan(gram.block(np.array([4, 1]), np.array([9, 1]))[0, 0])
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.MANY", 2)  # too many at a time to be kept
+    many = np.arange(12)
+    assert_allclose(gram.block(many, T), C[many[:, None], T], atol=1e-10)
+    assert not gram._columns.has(np.array([0]))
 
 
 @pytest.mark.usefixtures("unkept")
@@ -203,9 +208,10 @@ def test_a_pickled_gram_has_no_room_for_rows_to_come():
     f.gram.rows(np.array([5, 7]))
     before = len(pickle.dumps(f))
     f.gram.blocks(np.arange(600).reshape(100, 6))
+    f.gram.coarse_rows(np.arange(20))
     assert len(pickle.dumps(f)) == before
     again = pickle.loads(pickle.dumps(f))
-    assert len(again.gram._store) == 2 < len(f.gram._store)
+    assert len(again.gram._exact._store) == 2 < len(f.gram._exact._store)
     T = np.array([[5, 9, 11]])
     assert_allclose(again.gram.blocks(T), f.gram.blocks(T))
     S = np.array([5, 9])

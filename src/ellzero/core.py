@@ -83,6 +83,12 @@ class Iterates:
     n_features: int
     nuisance: NDArray[np.float64] | None = None
 
+    @classmethod
+    def of(cls, x: Iterate) -> Iterates:
+        nuisance = None if x.nuisance is None else x.nuisance[None]
+        value = np.array([x.value])
+        return cls(x.support[None], x.coef[None], value, x.n_features, nuisance)
+
     def __len__(self) -> int:
         return len(self.value)
 
@@ -248,12 +254,15 @@ class Objective(ABC):
     def gradient(self, x: Point) -> NDArray[np.float64]:
         return self._gradient(self.point(x))
 
+    def steepest_finder(self) -> Callable[[Iterate], int]:
+        """For an x, and then others, the feature outside its support with the largest |∇ᵢf(x)|."""
+        return lambda x: self.largest_outside(x.support, magnitudes(self._gradient(x)))
+
     # many points at once
 
     def steepest(self, xs: Iterates) -> Support:
         """For each x, the feature outside its support with the largest |∇ᵢf(x)|."""
-        found = [self.largest_outside(x.support, magnitudes(self._gradient(x))) for x in xs]
-        return np.array(found, dtype=np.intp)
+        return np.array(list(map(self.steepest_finder(), xs)), dtype=np.intp)
 
     def successive_steepest(self) -> Callable[[Iterates], Support]:
         """`steepest`, for points of which the next have much in common with those before."""
@@ -442,6 +451,12 @@ class Objective(ABC):
             missing, some of these are made along with them
         """
         return A @ self.moment_rows(rows)[:, :-1]
+
+    def rough_moment_products(
+        self, rows: Support, A: NDArray[np.float64], ahead: Support = NONE
+    ) -> tuple[NDArray[np.float64], Vector]:
+        """`moment_products`, as near as is quickly told, and by how much each row may be off."""
+        return self.moment_products(rows, A, ahead), np.zeros(len(A))
 
     def least_squares_form(self, S: Support) -> tuple[NDArray[np.float64], Vector]:
         """A, t with f(x) = ½‖Ax_S − t‖² + constant for x that is zero outside S; f is quadratic."""

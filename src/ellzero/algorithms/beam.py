@@ -23,6 +23,10 @@ STRIDE = 3
 """Features that are not active are looked at after so many steps: one pass makes the rows."""
 
 
+ROUGH = 1e-4
+"""Where less than this is left of a column, it is not told roughly how much."""
+
+
 class Step(NamedTuple):
     """Features that entered, one for each support: how they change r and d of all others."""
 
@@ -63,7 +67,8 @@ def beam(
     for k in range(top):
         gains = gains_of(f, r, d)
         if everywhere is not None and (k % STRIDE == 0 or not gains.any()):
-            active, r, d = everywhere.most_promising(supports, ahead)
+            active = everywhere.most_promising(supports, ahead)
+            r, d = left_of(f, supports, inverses, active)
             gains = gains_of(f, r, d)
         children = min(width, CHILDREN)
         foremost = largest(gains, max(children, AHEAD))
@@ -97,7 +102,7 @@ def beam(
 
 
 class Everywhere:
-    """r and d of all features, which are some steps behind."""
+    """r and d of all features, roughly and some steps behind."""
 
     def __init__(self, f: Objective, r: Matrix, d: Matrix, n_active: int):
         self.f, self.r, self.d, self.n_active = f, r, d, n_active
@@ -109,8 +114,8 @@ class Everywhere:
         self._origin = self._origin[parents]
         self._steps = [*(earlier.of(parents) for earlier in self._steps), step]
 
-    def most_promising(self, supports: Support, ahead: Support) -> tuple[Support, Matrix, Matrix]:
-        """Take all steps; the features that gain most now, and r and d of these."""
+    def most_promising(self, supports: Support, ahead: Support) -> Support:
+        """Take all steps; the features that gain most now."""
         self.r, self.d = self.r[self._origin], self.d[self._origin]
         new = np.unique(supports[:, supports.shape[1] - len(self._steps) :])
         ahead = np.append(new, ahead[~np.isin(ahead, new)])
@@ -119,14 +124,31 @@ class Everywhere:
             steps = self._steps[some]
             A = [np.pad(t.weights, ((0, 0), (0, k - t.weights.shape[1]))) for t in steps]
             S = np.tile(supports, (len(steps), 1))
-            rows = combined(self.f, S, np.concatenate(A), ahead=ahead)
+            features, weights = spread(self.f, S, np.concatenate(A))
+            rows, _ = self.f.rough_moment_products(features, weights, ahead)
             for step, q in zip(steps, np.split(rows, len(steps)), strict=True):
                 step.update(self.r, self.d, q)
         self._origin, self._steps = np.arange(len(supports)), []
         self.d[self._origin[:, None], supports] = 0.0
-        gains = gains_of(self.f, self.r, self.d).max(axis=0)
-        active = np.sort(smallest(-gains, self.n_active))
-        return active, self.r[:, active], self.d[:, active]
+        outside = self.d != 0
+        gains = gains_of(self.f, self.r, np.where(outside, np.maximum(self.d, ROUGH), 0.0))
+        return np.sort(smallest(-gains.max(axis=0), self.n_active))
+
+
+def left_of(
+    f: Objective, supports: Support, inverses: Matrix, columns: Support
+) -> tuple[Matrix, Matrix]:
+    """r and d of some features, from the inverses of the moments of the supports."""
+    features, places = union(supports, f.n_features)
+    M = f.moment_block(np.append(features, f.n_features), columns)
+    across, diagonal = M[places], f.moment_diagonal
+    assert diagonal is not None
+    W = inverses @ across
+    target = f.moment_block(features, np.array([f.n_features]))[places, 0]
+    r = M[-1] - np.einsum("bk,bkc->bc", target, W)
+    d = diagonal[columns] - np.einsum("bkc,bkc->bc", across, W)
+    d[(supports[:, :, None] == columns).any(axis=1)] = 0.0
+    return r, d
 
 
 def gains_of(f: Objective, r: Matrix, d: Matrix) -> Matrix:
@@ -147,12 +169,18 @@ def combined(
     f: Objective, S: Support, A: Matrix, columns: Support | None = None, ahead: Support = NONE
 ) -> Matrix:
     """Σ_j A_bj M_j over the features j of row b of S; of some columns only, or of all features."""
-    rows, places = union(S, f.n_features)
-    weights = np.zeros((len(A), len(rows)))
-    weights[np.arange(len(A))[:, None], places] = A
+    rows, weights = spread(f, S, A)
     if columns is None:
         return f.moment_products(rows, weights, ahead)
     return weights @ f.moment_block(rows, columns)
+
+
+def spread(f: Objective, S: Support, A: Matrix) -> tuple[Support, Matrix]:
+    """The features of some supports, and the weights A, one for each of S, of these."""
+    rows, places = union(S, f.n_features)
+    weights = np.zeros((len(A), len(rows)))
+    weights[np.arange(len(A))[:, None], places] = A
+    return rows, weights
 
 
 def largest(scores: Matrix, count: int) -> Support:

@@ -6,15 +6,16 @@ import numpy as np
 
 from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
-from ellzero.supports import NONE, magnitudes
+from ellzero.supports import NONE
 
 
 def omp_steps(f: Objective, s: int, S: np.ndarray | None = None) -> Steps:
     S = NONE if S is None else S
     x = f.minimize(S)
     yield x.noted("start")
+    steepest = f.steepest_finder()
     while len(S) < s:
-        i = f.largest_outside(S, magnitudes(f.gradient(x)))
+        i = steepest(x)
         S = np.append(S, i)
         x = f.minimize(S, x)
         yield x.noted(f"+{i}")

@@ -7,7 +7,7 @@ from typing import Any
 from ellzero.algorithms.start import starting_point
 from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
-from ellzero.supports import magnitudes, swapped
+from ellzero.supports import swapped
 
 
 @solver()
@@ -20,9 +20,10 @@ def ompr(f: Objective, s: int, *, start: Any = "omp") -> Steps:
     """
     x = starting_point(f, s, start)
     yield x
+    steepest = f.steepest_finder()
     while s < f.n_choosable:
         S = x.support
-        i = f.largest_outside(S, magnitudes(f.gradient(x)))
+        i = steepest(x)
         j = x.smallest
         new = f.minimize(swapped(S, j, i), x)
         if new.value >= x.value - f.resolution:

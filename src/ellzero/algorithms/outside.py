@@ -6,7 +6,7 @@ Bounds exclude most of the features, for all supports together; the others are s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -41,9 +41,17 @@ class Outside:
         views = [view for x in kept for view in self.views(x)]
         if not views:
             return
-        for view, r, columns in self.within_reach(views):
-            for part in at_once(len(columns), len(view.S) + 1):
-                self._offer_columns(view, r, columns[part])
+        reached = list(self.within_reach(views))
+        columns = np.unique(np.concatenate([own for _, own in reached]))
+        rows = np.unique(np.concatenate([view.held.support for view in views]))
+        for part in at_once(len(columns), len(rows) + 1):
+            some = columns[part]
+            block = self.f.moment_block(np.append(rows, self.f.n_features), some)
+            for view, own in reached:
+                here = np.flatnonzero(np.isin(some, own, assume_unique=True))
+                S = np.append(np.searchsorted(rows, view.held.support), len(rows))
+                if len(here):
+                    self._offer_columns(view, some[here], block[S[:, None], here])
 
     def views(self, x: Held) -> list[View]:
         """A view, if the features of the support are independent."""
@@ -51,8 +59,8 @@ class Outside:
         inverse = inverse_of(self.moments[np.ix_(S, S)])
         return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
 
-    def within_reach(self, views: list[View]) -> Iterator[tuple[View, Vector, Support]]:
-        """For every view its residual and the features outside that no bound excludes.
+    def within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
+        """For every view the features outside that no bound excludes.
 
         What a support leaves of a column is at least λ, what all supports together leave of it. So
         with the residual r it gains at most r²/2λ by entering, and nothing by taking the place of a
@@ -60,9 +68,11 @@ class Outside:
         column that lies in the span of the supports is due to that feature.
         """
         d = self._diagonal
-        left = d.copy()
-        for spanned in self._products(self._basis(views)):
+        left, error = d.copy(), 0.0
+        for spanned, doubt in self._products(self._basis(views)):
             left -= np.einsum("ij,ij->j", spanned, spanned)
+            error += float(doubt @ doubt)
+        left -= 2 * np.sqrt(error * d) + error
         np.clip(left, 0.0, d, out=left)
         hurdle = np.sqrt(d) - np.sqrt(d - left)
         outside = self.f.outside(self.W) & (d > 0)
@@ -70,16 +80,17 @@ class Outside:
         A[:, -1] = 1.0
         for a, view in zip(A, views, strict=True):
             a[view.S] = -view.coef
-        residuals = chain.from_iterable(self._products(A))
-        for view, r in zip(views, residuals, strict=True):
+        residuals = chain.from_iterable(starmap(zip, self._products(A)))
+        for view, (r, doubt) in zip(views, residuals, strict=True):
             held, S, inverse, coef = view
+            r = np.abs(r) + doubt
             reached = np.zeros(len(d), dtype=bool)
             if len(S):
-                reached |= np.abs(r) > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
+                reached |= r > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
             if len(S) < self.levels.top:
                 larger = self.levels.kept[len(S) + 1]
                 reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
-            yield view, r, np.flatnonzero(reached & outside)
+            yield view, np.flatnonzero(reached & outside)
 
     def _basis(self, views: list[View]) -> Matrix:
         """Combinations of the features of these supports that are orthonormal and span them."""
@@ -94,17 +105,18 @@ class Outside:
             basis[:, U[order[:rank] - 1]] = np.tril(onto)
         return basis
 
-    def _products(self, A: Matrix) -> Iterator[Matrix]:
-        """A · M for the moments M of the working set with all features, some rows at a time."""
+    def _products(self, A: Matrix) -> Iterator[tuple[Matrix, Vector]]:
+        """A · M for the moments M of the working set with all features, some rows at a time, and by
+        how much each of these may be off."""
         used = np.flatnonzero(A.any(axis=0))
         rows = np.append(self.W, self.f.n_features)[used]
         for part in at_once(len(A), self.f.n_features):
-            yield self.f.moment_products(rows, A[part][:, used])
+            yield self.f.rough_moment_products(rows, A[part][:, used])
 
-    def _offer_columns(self, view: View, r: Vector, columns: Support) -> None:
+    def _offer_columns(self, view: View, columns: Support, block: Matrix) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""
-        x, S, r = view.held, view.held.support, r[columns]
-        across = self.f.moment_block(S, columns)
+        x, S = view.held, view.held.support
+        across, r = block[:-1], block[-1] - view.coef @ block[:-1]
         W = view.inverse @ across
         left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
         gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)

@@ -54,8 +54,10 @@ class SpreadGram(LazyGram):
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         """From rows: a pass that brings a few numbers takes as long as one that brings rows."""
-        slots = self._slots(S)
-        return self._store[slots[:, None], S if T is None else T]
+        return self._held(S).block(S, S if T is None else T)
+
+    def _inner_products(self, S: Support, T: Any = slice(None)) -> Matrix:
+        return self.block(S, T)
 
     def _new_rows(self, S: Support) -> Matrix:
         return self._projected(self.parts.ask(_products, self.view, S, self.mean), S)

@@ -8,7 +8,7 @@ forced features) has scale 1 and a zero row.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,15 @@ class Gram(Protocol):
     threads: int
     """How many may share large products."""
 
+    roughness: float
+    """An entry of a coarse row may be off by so much, besides the rounding of single precision."""
+
     def rows(self, S: Support) -> Matrix:
         """C[S, :]."""
+
+    def coarse_rows(self, S: Support, ahead: Support = NONE) -> NDArray[Any]:
+        """C[S, :], good enough to tell which columns matter; if rows must be made for that, those
+        of `ahead` may be made with them."""
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:
         """C[S, T], by default C[S, S]."""
@@ -61,6 +68,7 @@ class Gram(Protocol):
 class DenseGram:
     keeps = True
     threads = 1
+    roughness = 0.0
 
     def __init__(self, G: Matrix, zero: NDArray[np.bool_] | None = None):
         norms = np.sqrt(np.maximum(np.diag(G), 0.0))
@@ -76,6 +84,9 @@ class DenseGram:
         self.diagonal = np.diag(C).copy()
 
     def rows(self, S: Support) -> Matrix:
+        return self.matrix[S]
+
+    def coarse_rows(self, S: Support, ahead: Support = NONE) -> Matrix:
         return self.matrix[S]
 
     def block(self, S: Support, T: Support | None = None) -> Matrix:

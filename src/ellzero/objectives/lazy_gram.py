@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse
+from ellzero.objectives.kept_rows import KeptRows
+from ellzero.objectives.panels import Panels, Single
 from ellzero.objectives.products import product
-from ellzero.supports import NONE, Mask, Matrix, Support, Vector, union
+from ellzero.supports import NONE, Matrix, Support, Vector
 from ellzero.threads import blas_threads, current_blas_threads
 
 LONGEST_KEPT = 100_000
@@ -21,21 +24,28 @@ A_PASS, LONG_PASS = 16, 64
 """A pass over dense data makes so many rows in hardly more time than eight; where all rows that it
 makes are wanted, a longer one takes less time for each."""
 
-ROOM = 256
-"""There is room for so many rows at first: what is not used takes no memory, only addresses."""
+COARSE_PASS = 12
+"""One over panels makes so many in hardly more time than one."""
+
+FEW = 3
+"""For so many coarse rows it does not pay to copy X."""
 
 GATHERED = 64
 """It takes time to gather so many columns."""
+
+MANY = 1024
+"""The columns of so many features at a time are not kept."""
 
 NO_COLUMNS: tuple[Support, Matrix] = NONE, np.empty((0, 0))
 
 
 class LazyGram:
-    """Rows of XᵀMX computed when first asked for, one pass over X each, and kept.
+    """Parts of XᵀMX, made when they are first asked for.
 
-    Small blocks need no rows: what those kept do not tell is computed from the columns, each time
-    anew. Rows longer than `LONGEST_KEPT` would soon outgrow a sparse X: none is kept there, and
-    combinations of rows are computed each time anew, too.
+    What a search asks about many features is answered by rows in single precision (`coarse_rows`),
+    what it then asks about few by exact blocks, made of their columns. Exact rows take a pass over
+    X. All is kept, save the rows of sparse data if they are longer than `LONGEST_KEPT`: those would
+    soon outgrow X, and combinations of them are made each time anew.
 
     M is the weighted projection that takes out the intercept (if `centre`) and the forced features,
     the latter under their ridge.
@@ -43,6 +53,8 @@ class LazyGram:
 
     keeps = True
     threads = 1
+    roughness = 0.0
+    _keeps_columns = False
 
     def __init__(
         self,
@@ -55,6 +67,7 @@ class LazyGram:
     ):
         self.design, self.weight = design, weight
         self.threads = current_blas_threads()
+        self._keeps_columns = not design.is_sparse
         total = weight.sum()
         self.mean, self.norms2 = design.means_and_norms(weight, centre, self.threads)
         self.N = design.columns(F) - self.mean[F]
@@ -64,15 +77,8 @@ class LazyGram:
         enough = (tolerated * self.norms2 >= total * self.mean**2).all()
         self._sparse = design.is_sparse and bool(enough)
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, the room for rows to come and what is only remembered."""
-        state = self.__dict__ | {"_store": self._store[: len(self._kept)], "_last": NO_COLUMNS}
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"_lock": Lock()}
+        if self._keeps_columns and not len(F):  # forced features may take out nearly all
+            self.roughness = 2 * float(np.finfo(np.float32).eps * np.sqrt(len(weight)))
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -85,16 +91,32 @@ class LazyGram:
         self._norm = np.where(zero, 1.0, np.sqrt(np.maximum(left, 0.0)))
         self.scale = self._norm
         self.diagonal = (~zero).astype(float)
-        self._lock = Lock()  # threads may share the rows
+        self._exact = KeptRows(len(norms2), len(norms2), np.float64)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = RLock()  # threads may share what is kept
+        n, m = len(self._norm), len(self.weight) if self._keeps_columns else 0
+        self._coarse = KeptRows(n, n, np.float32)
+        self._columns = KeptRows(n, m, np.float64)
+        self._among = np.empty((0, 0))  # C between the features whose columns are kept
         self._last = NO_COLUMNS
-        self._kept, self._slot = NONE, np.full(len(norms2), -1)
-        self._store = np.empty((0, len(norms2)))
-        self._among = np.empty((0, 0))  # C between the features that are kept, close together
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock, and all that is soon made anew."""
+        left_out = ("_lock", "_coarse", "_columns", "_among", "_last", "_panels")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._forget()
+
+    # products with the columns
 
     def _times(self, V: Matrix, T: Any = slice(None)) -> Matrix:
         """(X_T − mean)ᵀ V; one pass over X where T is not given."""
         if not isinstance(T, slice):
-            return self._columns(T).T @ V
+            return self._centred(T).T @ V
         with blas_threads(self.threads):
             product = self.design.transposed_times(V, self.threads)
         if self.mean.any():
@@ -102,9 +124,9 @@ class LazyGram:
                 column -= total * self.mean
         return product
 
-    def _columns(self, T: Support) -> Matrix:
+    def _centred(self, T: Support) -> Matrix:
         """X_T − mean; as many as a beam asks for again and again are remembered."""
-        if not GATHERED <= len(T) <= 4 * GATHERED:
+        if not GATHERED <= len(T) <= 8 * GATHERED:
             return self.design.columns(T) - self.mean[T]
         last, columns = self._last
         if not np.array_equal(T, last):
@@ -112,11 +134,16 @@ class LazyGram:
             self._last = T, columns
         return columns
 
+    def _measured(self, V: Matrix) -> Matrix:
+        """MV for the centred columns V."""
+        wV = V * self.weight[:, None]
+        if self.N.size:
+            wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
+        return wV
+
     def inner(self, V: Matrix, T: Any = slice(None)) -> Matrix:
         """X_TᵀMV on the unit scale of the columns T, by default all, for the centred columns V."""
-        wV = V * self.weight[:, None]
-        wV -= (self.N @ (self.K @ (self.N.T @ wV))) * self.weight[:, None]
-        out = self._times(wV, T)
+        out = self._times(self._measured(V), T)
         out /= self._norm[T, None]
         out[self.diagonal[T] == 0] = 0.0
         return out
@@ -132,100 +159,18 @@ class LazyGram:
         A -= B @ (self.K @ (B.T @ A))
         return A
 
-    def rows(self, S: Support) -> Matrix:
-        if not self.keeps:
-            return self.combined(S, np.eye(len(S)))
-        slots = self._slots(S)
-        return self._store[slots]
-
-    def block(self, S: Support, T: Support | None = None) -> Matrix:
-        T = S if T is None else T
-        block, new, other = self._held_block(S, T)
-        if new.any() and other.any():
-            products = self._inner_products(S[new], T[other])
-            same = np.equal.outer(S[new], T[other])
-            products[same] = np.broadcast_to(self.diagonal[T[other]], same.shape)[same]
-            block[np.ix_(new, other)] = products
-        return block
-
-    def _held_block(self, S: Support, T: Support) -> tuple[Matrix, Mask, Mask]:
-        """C[S, T] but for features that both have no row, and which of S and of T those are."""
-        with self._lock:
-            here, there, store = self._slot[S], self._slot[T], self._store
-        new, other = here < 0, there < 0
-        if not new.any():
-            return store[here[:, None], T], new, other
-        block = np.empty((len(S), len(T)))
-        block[~new] = store[here[~new, None], T]
-        block[np.ix_(new, ~other)] = store[there[~other, None], S[new]].T
-        return block, new, other
-
-    def blocks(self, S: Support) -> NDArray[np.float64]:
-        with self._lock:
-            slots, among, store = self._slot[S], self._among, self._store
-        new = slots < 0
-        if not new.any():
-            return blocks_of(among, slots)
-        if not len(among):
-            return self._unheld_blocks(S)
-        held = np.where(new, 0, slots)
-        blocks = blocks_of(among, held)
-        k, p = new.nonzero()
-        i = S[k, p]
-        row = np.where(new[k], self.diagonal[i, None], store[held[k], i[:, None]])
-        blocks[k, p] = row
-        blocks[k, :, p] = row
-        first = np.take_along_axis(S, new.argmax(axis=1)[:, None], axis=1)
-        several = (new & (S != first)).any(axis=1)
-        if several.any():
-            blocks[several] = self._unheld_blocks(S[several])
-        return blocks
-
-    def _unheld_blocks(self, S: Support) -> NDArray[np.float64]:
-        """Of supports with several features that have no row."""
-        features, places = union(S, len(self._slot))
-        return blocks_of(self.block(features), places)
-
-    def at_hand(self, S: Support) -> NDArray[np.bool_]:
-        missing = self._slot[S] < 0
-        if not self.keeps or np.unique(S[missing]).size >= LONG_PASS:
-            return np.ones(len(S), dtype=bool)
-        return np.logical_not(missing.any(axis=1))
-
-    def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
-        if self.keeps:
-            slots = self._slots(S, ahead)
-            return product(A, self._store[slots])
-        A = A * (self.diagonal[S] / self._norm[S])
-        V = self.design.X[:, S] @ A.T - A @ self.mean[S]
-        return np.ascontiguousarray(self.inner(V).T)
-
-    def _slots(self, S: Support, ahead: Support = NONE) -> Support:
-        """Where the rows of S are kept; those missing are made, and some of those ahead."""
-        with self._lock:
-            slots = self._slot[S]
-            if (slots < 0).any():
-                missing = np.unique(S[slots < 0])
-                more = ahead[(self._slot[ahead] < 0) & ~np.isin(ahead, missing)]
-                missing = np.append(missing, more[: max(A_PASS - len(missing), 0)])
-                new = self._new_rows(missing)
-                new[np.arange(len(missing)), missing] = self.diagonal[missing]
-                self._append(missing, new)
-                slots = self._slot[S]
-            return slots
-
-    def _new_rows(self, S: Support) -> Matrix:
-        return self._inner_products(S)
-
     def _inner_products(self, S: Support, T: Any = slice(None)) -> Matrix:
         """C[S, T], by default C[S, :], from the columns."""
         if self._sparse:
             new = self.design.sparse_products(S, T, self.weight)
             new -= np.multiply.outer(self.weight.sum() * self.mean[S], self.mean[T])
             return self._projected(new, S, T)
-        new = self.inner((self.design.columns(S) - self.mean[S]) / self._norm[S], T).T
+        new = self.inner(self._unit_columns(S), T).T
         new[self.diagonal[S] == 0] = 0.0
         return new
+
+    def _unit_columns(self, S: Support) -> Matrix:
+        return (self.design.columns(S) - self.mean[S]) / self._norm[S]
 
     def _projected(self, new: Matrix, S: Support, T: Any = slice(None)) -> Matrix:
         """Of products of centred columns, what the forced features leave, on the unit scale."""
@@ -236,18 +181,108 @@ class LazyGram:
         new[self.diagonal[S] == 0] = 0.0
         return new
 
-    def _append(self, missing: Support, new: Matrix) -> None:
-        self._kept = np.append(self._kept, missing)
-        used, needed = len(self._among), len(self._kept)
-        if needed > len(self._store):
-            n = self._store.shape[1]
-            grown = np.empty((min(max(ROOM, 4 * used, needed), n), n))
-            grown[:used] = self._store[:used]
-            self._store = grown
-        self._store[used:needed] = new
-        self._slot[missing] = np.arange(used, needed)
-        among = np.empty((needed, needed))
-        among[:used, :used] = self._among
-        among[used:] = new[:, self._kept]
-        among[:used, used:] = among[used:, :used].T
+    # rows
+
+    def rows(self, S: Support) -> Matrix:
+        if not self.keeps:
+            return self.combined(S, np.eye(len(S)))
+        return self._held(S)[S]
+
+    def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
+        if self.keeps:
+            return product(A, self._held(S, ahead)[S])
+        A = A * (self.diagonal[S] / self._norm[S])
+        V = self.design.X[:, S] @ A.T - A @ self.mean[S]
+        return np.ascontiguousarray(self.inner(V).T)
+
+    def _held(self, S: Support, ahead: Support = NONE) -> KeptRows:
+        """The exact rows, with those of S."""
+        with self._lock:
+            missing = self._exact.missing(S, ahead, A_PASS)
+            if len(missing):
+                self._exact.add(missing, self._with_diagonal(self._new_rows(missing), missing))
+            return self._exact
+
+    def _new_rows(self, S: Support) -> Matrix:
+        return self._inner_products(S)
+
+    def coarse_rows(self, S: Support, ahead: Support = NONE) -> Single:
+        with self._lock:
+            missing = self._coarse.missing(S, ahead, COARSE_PASS)
+            if len(missing):
+                self._coarse.add(missing, self._with_diagonal(self._new_coarse(missing), missing))
+            return self._coarse[S]
+
+    def _new_coarse(self, S: Support) -> NDArray[Any]:
+        if not self.roughness:
+            return self.rows(S)
+        if "_panels" not in self.__dict__ and len(self._coarse) + len(S) <= FEW:
+            return self._inner_products(S)
+        self._take(S)
+        return self._panels.products(self._measured(self._columns[S].T).T)
+
+    @cached_property
+    def _panels(self) -> Panels:
+        return Panels(self.design, self.mean, self.diagonal / self._norm, self.threads)
+
+    def _with_diagonal(self, rows: NDArray[Any], S: Support) -> NDArray[Any]:
+        rows[np.arange(len(S)), S] = self.diagonal[S]
+        return rows
+
+    def at_hand(self, S: Support) -> NDArray[np.bool_]:
+        missing = ~self._coarse.has(S)
+        enough = COARSE_PASS if self.roughness else LONG_PASS
+        if not self.keeps or np.unique(S[missing]).size >= enough:
+            return np.ones(len(S), dtype=bool)
+        return np.logical_not(missing.any(axis=1))
+
+    # blocks
+
+    def block(self, S: Support, T: Support | None = None) -> Matrix:
+        T = S if T is None else T
+        if len(S) < MANY:
+            among, here, there = self._taken(S, T)
+            if (there >= 0).all():
+                return among[here[:, None], there]
+        products = self._across(S, T)
+        same = np.equal.outer(S, T)
+        products[same] = np.broadcast_to(self.diagonal[T], same.shape)[same]
+        return products
+
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        among, places, _ = self._taken(S)
+        return blocks_of(among, places)
+
+    def _taken(self, S: Support, T: Support = NONE) -> tuple[Matrix, Support, Support]:
+        """Keep the columns of S; C between all features whose columns are kept, and where in it
+        those of S are, and those of T, or −1."""
+        with self._lock:
+            self._take(S)
+            return self._among, self._columns.slot[S], self._columns.slot[T]
+
+    def _take(self, S: Support) -> None:
+        new = self._columns.missing(S)
+        if not len(new):
+            return
+        columns = np.empty((0, len(new)))
+        if self._keeps_columns:
+            columns = self._unit_columns(new) * self.diagonal[new]
+        self._columns.add(new, columns.T)
+        features, before = self._columns.features, len(self._among)
+        among = np.empty((len(features), len(features)))
+        among[:before, :before] = self._among
+        if self._keeps_columns:
+            among[before:] = self._measured(columns).T @ self._columns.all.T
+        else:
+            among[before:] = self._inner_products(new, features)
+        among[:before, before:] = among[before:, :before].T
+        among.flat[before * (len(among) + 1) :: len(among) + 1] = self.diagonal[new]
         self._among = among
+
+    def _across(self, S: Support, T: Support) -> Matrix:
+        """C[S, T], of the columns of S that are kept, if they are."""
+        if not self._keeps_columns or not self._columns.has(S).all():
+            return self._inner_products(S, T)
+        products = self._times(self._measured(self._columns[S].T), T)
+        products *= (self.diagonal[T] / self._norm[T])[:, None]
+        return products.T

@@ -18,7 +18,6 @@ from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
-from ellzero.objectives.lazy_gram import A_PASS
 from ellzero.objectives.steepest import Steepest
 from ellzero.supports import NONE, Matrix, Support, Vector, filled, smallest
 
@@ -72,7 +71,6 @@ class Quadratic(Objective):
         self.keeps_moments = self.gram.keeps
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
-        self._last_gradient = self.c  # where it is large, rows may be asked for next
         self.blas_threads = 1  # the matrices of a step are too small to gain from more
         self.breadth = breadth(self.n_features**2)
 
@@ -86,12 +84,8 @@ class Quadratic(Objective):
     def _gradient(self, point: Iterate) -> Vector:
         S = point.support
         x = point.coef * (self.scale[S] / self.unit)
-        held = self.gram.at_hand(S[None])[0]
-        ahead = NONE if held else smallest(-np.abs(self._last_gradient), A_PASS)
-        g = (self.gram.combined(S, x[None], ahead)[0] - self.c) * (self.scale * self.unit)
+        g = (self.gram.combined(S, x[None])[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
-        if self.gram.keeps:
-            self._last_gradient = g
         return g
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
@@ -100,6 +94,12 @@ class Quadratic(Objective):
         x = self._solve(self._block(S), c)
         value = float(self.unit**2 * (self.half - 0.5 * c @ x))
         return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
+
+    def steepest_finder(self) -> Callable[[Iterate], int]:
+        if not self.gram.roughness:
+            return super().steepest_finder()
+        find = self.successive_steepest()
+        return lambda x: int(find(Iterates.of(x))[0])
 
     def steepest(self, xs: Iterates) -> Support:
         return self.successive_steepest()(xs)
@@ -293,14 +293,33 @@ class Quadratic(Objective):
 
     def moment_products(self, rows: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         feature = rows < self.n_features
+        products = self.gram.combined(rows[feature], A[:, feature], ahead)
+        return self._with_target(products, rows, A)
+
+    def rough_moment_products(
+        self, rows: Support, A: Matrix, ahead: Support = NONE
+    ) -> tuple[Matrix, Vector]:
+        if not self.gram.roughness:
+            return super().rough_moment_products(rows, A, ahead)
+        feature = rows < self.n_features
         S, B = rows[feature], A[:, feature]
-        out = self.gram.combined(S, B, ahead)
+        unit = np.abs(B).max(axis=1, initial=0.0, keepdims=True)
+        unit[unit == 0] = 1.0
+        out = (B / unit).astype(np.float32) @ self.gram.coarse_rows(S, ahead)
+        out = self._with_target(out * unit, rows, A)
+        error = self.gram.roughness + (len(S) + 8) * float(np.finfo(np.float32).eps)
+        return out, error * np.abs(B).sum(axis=1)
+
+    def _with_target(self, products: Matrix, rows: Support, A: Matrix) -> Matrix:
+        """What the ridge and the row of the target add to products with rows of C."""
+        feature = rows < self.n_features
+        S = rows[feature]
         ridge = self._own_ridge(S)
         if ridge.any():
-            out[:, S] += B * ridge
+            products[:, S] += A[:, feature] * ridge
         if len(S) < len(rows):
-            out += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)
-        return out
+            products += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)
+        return products
 
     def _target_moments(self) -> Vector:
         return np.append(self.unit * self.c, 2 * self.half * self.unit**2)

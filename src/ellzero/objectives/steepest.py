@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import local
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.objectives.gram import Gram
-from ellzero.supports import Matrix, Support, Vector, at_once, filled, union
+from ellzero.supports import NONE, Matrix, Support, Vector, at_once, filled, smallest, union
 from ellzero.threads import in_parts
 
 TOGETHER = 32
@@ -25,6 +25,12 @@ IN_CACHE = 1 << 20
 
 ROOM = 256
 """There is room for so many rows at first: what is not used takes no memory, only addresses."""
+
+AHEAD = 16
+"""So many features with large gradients are named, whose rows may be asked for next."""
+
+CANDIDATES = 256
+"""Of more features that may have the largest gradient all are looked at."""
 
 WORTH = 1e7
 """It takes so many multiplications until threads pay."""
@@ -43,18 +49,20 @@ class Stack(NamedTuple):
 
 
 class Tops(NamedTuple):
-    """Of each point: the largest gradient, where it is, the next."""
+    """Of each point, one a column: the largest gradient and the next ones, and where they are.
+
+    What is clearly less than the largest may be anywhere (−1).
+    """
 
     size: Single
     feature: Support
-    second: Single
 
 
 class CoarseRows:
     """Rows of C, scaled as f is and in single precision, in blocks of columns; the first is −c."""
 
     def __init__(self, gram: Gram, c: Vector, scale: Vector):
-        self.gram, self.scale = gram, scale
+        self.gram, self.scale = gram, scale.astype(np.float32)
         self.n_blocks = -(-len(c) // COLUMNS)
         self.width = -(-len(c) // self.n_blocks)
         self.at_once = min(BLOCKS, self.n_blocks) * self.width
@@ -63,7 +71,7 @@ class CoarseRows:
         self._fill(slice(0, 1), -c[None])
         self.used = 1
 
-    def take(self, features: Support) -> None:
+    def take(self, features: Support, ahead: Support) -> None:
         new = np.unique(features[self.slot[features] < 0])
         if not len(new):
             return
@@ -72,9 +80,15 @@ class CoarseRows:
             grown = self._room(2 * end)
             grown[:, : self.used] = self.rows[:, : self.used]
             self.rows = grown
-        self._fill(slice(self.used, end), self.gram.rows(new))
+        self._fill(slice(self.used, end), self.gram.coarse_rows(new, ahead))
         self.slot[new] = np.arange(self.used, end)
         self.used = end
+
+    def gradients(self, features: Support, A: Matrix) -> Single:
+        """A · C[features, :] − c."""
+        weights = np.column_stack([np.ones(len(A)), A]).astype(np.float32)
+        products = weights @ self.rows[:, np.append(0, self.slot[features])]
+        return products.transpose(1, 0, 2).reshape(len(A), -1)[:, : len(self.slot)]
 
     def numbers(self, stack: Stack) -> int:
         """So many are made for a stack at a time."""
@@ -86,19 +100,21 @@ class CoarseRows:
         rows[-1:, :, n - (self.n_blocks - 1) * self.width :] = 0.0  # the last block may have less
         return rows
 
-    def _fill(self, slots: slice, rows: Matrix) -> None:
-        scaled = rows * self.scale
-        for k, block in enumerate(self.rows):
-            part = scaled[:, k * self.width : (k + 1) * self.width]
-            block[slots, : part.shape[1]] = part
+    def _fill(self, slots: slice, rows: NDArray[Any]) -> None:
+        scaled = np.multiply(rows, self.scale, dtype=np.float32, casting="same_kind")
+        whole = len(self.slot) // self.width * self.width
+        blocks = scaled[:, :whole].reshape(len(rows), -1, self.width).transpose(1, 0, 2)
+        self.rows[: len(blocks), slots] = blocks
+        self.rows[len(blocks) :, slots, : scaled.shape[1] - whole] = scaled[:, whole:]
 
 
 class Steepest:
     """For each x the feature outside its support, but no forced one, with the largest |∇ᵢf(x)|.
 
     x is on the unit scale; the gradient there, Cx − c, is `scale` times that of f. Single precision
-    tells the largest where it is larger than all others by more than rounding; of those that double
-    precision does not tell apart, the first is taken.
+    tells the largest where it is larger than all others by more than rounding. Where it leaves a
+    doubt, those that may be the largest are made exactly; of those that double precision does not
+    tell apart, the first is taken.
     """
 
     def __init__(self, gram: Gram, c: Vector, scale: Vector, forced: tuple[int, ...]):
@@ -108,41 +124,83 @@ class Steepest:
         self.scale = live / (live.max(initial=0.0) or 1.0)
         self.forced = list(forced)
         self.coarse = CoarseRows(gram, c, self.scale) if gram.keeps else None
+        self._ahead = NONE  # features that may be in the supports of the next points
         self._own = local()
 
     def __call__(self, S: Support, x: Matrix) -> Support:
         if self.coarse is None:
             return self._first(S, x)
-        self.coarse.take(S[S >= 0])
+        self.coarse.take(S[S >= 0], self._ahead)
         with np.errstate(over="ignore", invalid="ignore"):
-            size, found, second = self._tops(S, x, self.coarse)
-            doubtful = ~((size - second > rounding(S, x, np.float32)) & (size > 0))
-        if doubtful.any():
-            found[doubtful] = self._first(S[doubtful], x[doubtful])
+            doubt = rounding(S, x, np.float32) + 2 * self.gram.roughness * np.abs(x).sum(axis=1)
+            if len(S) == 1:
+                return self._of_one(S, x, float(doubt[0]), self.coarse)
+            tops = self._tops(S, x, doubt, self.coarse)
+            (k,) = (~(tops.size[0] - tops.size[1] > doubt) | ~(tops.size[0] > 0)).nonzero()
+            found = tops.feature[0]
+            if len(k):
+                unclear = Tops(tops.size[:, k], tops.feature[:, k])
+                candidates = self._candidates(S[k], x[k], doubt[k], unclear, self.coarse)
+                found[k] = self._first(S[k], x[k], candidates)
+        features, counts = np.unique(found, return_counts=True)
+        self._ahead = features[np.argsort(-counts)]
         return found
 
-    def _first(self, S: Support, x: Matrix) -> Support:
-        """In double precision."""
+    def _of_one(self, S: Support, x: Matrix, doubt: float, coarse: CoarseRows) -> Support:
+        features, A = spread(S, x, len(self.c))
+        sizes = np.abs(coarse.gradients(features, A)[0])
+        sizes[features] = -1.0
+        least = sizes.max() - doubt
+        near = np.flatnonzero(sizes >= least)
+        self._ahead = smallest(-sizes, AHEAD)
+        if len(near) == 1 and sizes[near[0]] > 0:
+            return near
+        usable = np.isfinite(least) and 0 < sizes.max() and len(near) <= CANDIDATES
+        return self._first(S, x, near if usable else None)
+
+    def _candidates(
+        self, S: Support, x: Matrix, doubt: Vector, tops: Tops, coarse: CoarseRows
+    ) -> Support | None:
+        """Features of which one has the largest gradient, for each of these points; None: all."""
+        least = tops.size[0] - doubt
+        if not (np.isfinite(least) & (tops.size[0] > 0)).all():
+            return None
+        near = [tops.feature[:2].ravel()]
+        (more,) = (tops.size[2] >= least).nonzero()
+        for part in at_once(len(more), len(self.c)):
+            k = more[part]
+            features, A = spread(S[k], x[k], len(self.c))
+            sizes = np.abs(coarse.gradients(features, A))
+            near.append(np.flatnonzero((sizes >= least[k, None]).any(axis=0)))
+        candidates = np.unique(np.concatenate(near))
+        return candidates if len(candidates) <= CANDIDATES else None
+
+    def _first(self, S: Support, x: Matrix, columns: Support | None = None) -> Support:
+        """In double precision, the largest of some or of all columns."""
         found = np.empty(len(S), dtype=np.intp)
-        for part in at_once(len(S), 2 * len(self.c)):
+        T = np.arange(len(self.c)) if columns is None else columns
+        for part in at_once(len(S), 2 * len(T)):
             own = S[part]
-            features, places = union(filled(own), len(self.c))
-            point, k = (own >= 0).nonzero()
-            A = np.zeros((len(own), len(features)))
-            A[point, places[point, k]] = x[part][point, k]
-            sizes = self.gram.combined(features, A)
-            sizes -= self.c
+            features, A = spread(own, x[part], len(self.c))
+            if columns is None:
+                sizes = self.gram.combined(features, A)
+            else:
+                sizes = A @ self.gram.block(T, features).T
+            sizes -= self.c[T]
             np.abs(sizes, out=sizes)
-            sizes *= self.scale
-            sizes[point, own[point, k]] = -np.inf
-            sizes[:, self.forced] = -np.inf
-            doubt = rounding(own, x[part], np.float64)[:, None] * self.scale
+            sizes *= self.scale[T]
+            point, k = (own >= 0).nonzero()
+            taken = np.zeros((len(own), len(self.c)), dtype=bool)
+            taken[point, own[point, k]] = True
+            taken[:, self.forced] = True
+            sizes[taken[:, T]] = -np.inf
+            doubt = rounding(own, x[part], np.float64)[:, None] * self.scale[T]
             least = (sizes - doubt).max(axis=1, keepdims=True)
             sizes += doubt
-            found[part] = (sizes >= least).argmax(axis=1)
+            found[part] = T[(sizes >= least).argmax(axis=1)]
         return found
 
-    def _tops(self, S: Support, x: Matrix, coarse: CoarseRows) -> Tops:
+    def _tops(self, S: Support, x: Matrix, doubt: Vector, coarse: CoarseRows) -> Tops:
         """In single precision; threads share the blocks of columns."""
         stacked = list(stacks(S, x, coarse))
         products = coarse.width * coarse.n_blocks * sum(stack.A.size for stack in stacked)
@@ -151,19 +209,19 @@ class Steepest:
 
         def work(blocks: slice) -> Tops:
             room = self._room(numbers)
-            tops = [top_of(stack, coarse, blocks, room) for stack in stacked]
-            return Tops(*map(np.concatenate, zip(*tops, strict=True)))
+            tops = [top_of(stack, coarse, blocks, room, doubt[stack.points]) for stack in stacked]
+            return Tops(*(np.concatenate(part, axis=1) for part in zip(*tops, strict=True)))
 
         rounds = -(-coarse.n_blocks // (threads * BLOCKS))
         n_parts = min(rounds * threads, coarse.n_blocks)  # equally many for each thread
         found = in_parts(work, coarse.n_blocks, n_parts, threads)
-        size, feature, second = map(np.stack, zip(*found, strict=True))
+        size, feature = map(np.concatenate, zip(*found, strict=True))
         order = np.concatenate([stack.points for stack in stacked])
         place = np.empty(len(S), dtype=np.intp)
         place[order] = np.arange(len(order))
-        first = size.argmax(axis=0)[place], place
-        next_ = np.partition(np.concatenate([size, second]), -2, axis=0)[-2]
-        return Tops(size[first], feature[first], next_[place])
+        size, feature = size[:, place], feature[:, place]
+        foremost = np.argsort(-size, axis=0)[:3], np.arange(len(S))
+        return Tops(size[foremost], feature[foremost])
 
     def _room(self, numbers: int) -> Single:
         """That of a thread; it is kept, as fresh memory takes time."""
@@ -203,7 +261,7 @@ def stacks(S: Support, x: Matrix, coarse: CoarseRows) -> Iterator[Stack]:
         yield Stack(order[points], taken[groups, :width], own, *where)
 
 
-def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single) -> Tops:
+def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single, doubt: Vector) -> Tops:
     """What is largest in some blocks of the columns."""
     rows = coarse.rows[blocks]
     n_blocks, width = len(rows), coarse.width
@@ -218,12 +276,32 @@ def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single) -> Top
     point, k = ((stack.block >= blocks.start) & (stack.block < blocks.stop)).nonzero()
     sizes[stack.block[point, k] - blocks.start, point, stack.column[point, k]] = -1.0
     highest = sizes.max(axis=0)
-    column = highest.argmax(axis=1)
-    there = sizes[:, points, column]
-    block, size = there.argmax(axis=0), there.max(axis=0)
-    there[block, points] = -1.0
-    highest[points, column] = there.max(axis=0)
-    return Tops(size, (blocks.start + block) * width + column, highest.max(axis=1))
+    size = np.full((3, len(points)), -1.0, dtype=np.float32)
+    feature = np.full((3, len(points)), -1)
+    for rank in range(2):
+        column = highest.argmax(axis=1)
+        there = sizes[:, points, column]
+        block = there.argmax(axis=0)
+        own = np.arange(len(points))
+        size[rank, points] = there[block, own]
+        feature[rank, points] = (blocks.start + block) * width + column
+        there[block, own] = -1.0
+        highest[own, column] = there.max(axis=0)
+        size[rank + 1, points] = highest.max(axis=1)
+        if rank == 0:  # only where it is near is it asked where the second is
+            sizes[block, points, column] = -1.0
+            points = (size[0] - size[1] <= doubt).nonzero()[0]
+            highest = highest[points]
+    return Tops(size, feature)
+
+
+def spread(S: Support, x: Matrix, n_features: int) -> tuple[Support, Matrix]:
+    """The features of some supports, and the coefficients of these."""
+    features, places = union(filled(S), n_features)
+    point, k = (S >= 0).nonzero()
+    A = np.zeros((len(S), len(features)))
+    A[point, places[point, k]] = x[point, k]
+    return features, A
 
 
 def rounding(S: Support, x: Matrix, kind: type[np.floating]) -> Vector:
