@@ -19,6 +19,7 @@ def lazy_gram(monkeypatch):
     """Treat every problem as too wide for a Gram matrix."""
     for module in (least_squares, glm):
         monkeypatch.setattr(module, "LARGEST_GRAM", 0)
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.PANELS_FROM", 0)
 
 
 @pytest.fixture(scope="session")

@@ -55,8 +55,11 @@ class Gram(Protocol):
     def blocks(self, S: Support) -> NDArray[np.float64]:
         """C[T, T] for every row T of S."""
 
+    def holds(self, S: Support) -> bool:
+        """Are no rows of C to be made for S?"""
+
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
-        """For every row of S, whether to ask for its rows of C now."""
+        """For every row of S, whether to ask for its coarse rows of C now."""
 
     def combined(self, S: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         """A · C[S, :]; if rows must be made for that, those of `ahead` may be made with them."""
@@ -94,6 +97,9 @@ class DenseGram:
 
     def blocks(self, S: Support) -> NDArray[np.float64]:
         return blocks_of(self.matrix, S)
+
+    def holds(self, S: Support) -> bool:
+        return True
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
         return np.ones(len(S), dtype=bool)

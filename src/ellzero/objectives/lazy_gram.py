@@ -27,8 +27,8 @@ makes are wanted, a longer one takes less time for each."""
 COARSE_PASS = 12
 """One over panels makes so many in hardly more time than one."""
 
-FEW = 3
-"""For so many coarse rows it does not pay to copy X."""
+PANELS_FROM, FEW = 1 << 21, 3
+"""It pays to copy X if it has so many numbers, and more than a few coarse rows are asked for."""
 
 GATHERED = 64
 """It takes time to gather so many columns."""
@@ -77,7 +77,8 @@ class LazyGram:
         enough = (tolerated * self.norms2 >= total * self.mean**2).all()
         self._sparse = design.is_sparse and bool(enough)
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
-        if self._keeps_columns and not len(F):  # forced features may take out nearly all
+        if self._keeps_columns and design.X.size >= PANELS_FROM and not len(F):
+            # forced features may leave so little of a column that single precision loses it
             self.roughness = 2 * float(np.finfo(np.float32).eps * np.sqrt(len(weight)))
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
@@ -195,6 +196,9 @@ class LazyGram:
         V = self.design.X[:, S] @ A.T - A @ self.mean[S]
         return np.ascontiguousarray(self.inner(V).T)
 
+    def holds(self, S: Support) -> bool:
+        return not self.keeps or bool(self._exact.has(S).all())
+
     def _held(self, S: Support, ahead: Support = NONE) -> KeptRows:
         """The exact rows, with those of S."""
         with self._lock:
@@ -208,7 +212,7 @@ class LazyGram:
 
     def coarse_rows(self, S: Support, ahead: Support = NONE) -> Single:
         with self._lock:
-            missing = self._coarse.missing(S, ahead, COARSE_PASS)
+            missing = self._coarse.missing(S, ahead, COARSE_PASS if self.roughness else A_PASS)
             if len(missing):
                 self._coarse.add(missing, self._with_diagonal(self._new_coarse(missing), missing))
             return self._coarse[S]

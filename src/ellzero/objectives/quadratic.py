@@ -18,7 +18,7 @@ from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
-from ellzero.objectives.steepest import Steepest
+from ellzero.objectives.steepest import AHEAD, Steepest
 from ellzero.supports import NONE, Matrix, Support, Vector, filled, smallest
 
 WIDTH = 8
@@ -71,6 +71,7 @@ class Quadratic(Objective):
         self.keeps_moments = self.gram.keeps
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
+        self._last_gradient = self.c  # where it is large, rows may be asked for next
         self.blas_threads = 1  # the matrices of a step are too small to gain from more
         self.breadth = breadth(self.n_features**2)
 
@@ -84,8 +85,12 @@ class Quadratic(Objective):
     def _gradient(self, point: Iterate) -> Vector:
         S = point.support
         x = point.coef * (self.scale[S] / self.unit)
-        g = (self.gram.combined(S, x[None])[0] - self.c) * (self.scale * self.unit)
+        held = self.gram.holds(S)
+        ahead = NONE if held else smallest(-np.abs(self._last_gradient), AHEAD)
+        g = (self.gram.combined(S, x[None], ahead)[0] - self.c) * (self.scale * self.unit)
         g[S] += self.ridge[S] * point.coef
+        if self.gram.keeps:
+            self._last_gradient = g
         return g
 
     def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
