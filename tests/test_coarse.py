@@ -1,10 +1,12 @@
 """Wide data in single precision: it tells which columns matter, and exact numbers decide."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ellzero import LeastSquares, omp, ompr, path
+from ellzero import LeastSquares, arht, omp, ompr, path
 from ellzero.algorithms import search
 from ellzero.algorithms.beam import left_of
 from ellzero.objectives import panels
@@ -74,6 +76,29 @@ def test_omp_and_ompr_as_on_a_whole_gram_matrix(wide, monkeypatch):
         found, wanted = solver(lazy, 25), solver(dense, 25)
         assert [x.note for x in found.trace] == [x.note for x in wanted.trace]
     assert len(lazy.gram._exact) == 0
+
+
+@pytest.mark.parametrize("roughness", [1e-4, 1e-2])
+def test_what_rough_rows_leave_open_is_decided_exactly(wide, rng, monkeypatch, roughness):
+    X, y = wide
+    lazy, products = LeastSquares(X, y, fit_intercept=True), Panels.products
+
+    def off(self, V):
+        exact = products(self, V)
+        return exact + roughness * rng.uniform(-0.9, 0.9, exact.shape).astype(np.float32)
+
+    monkeypatch.setattr(Panels, "products", off)
+    lazy.gram.roughness = roughness
+    monkeypatch.setattr("ellzero.objectives.least_squares.LARGEST_GRAM", 1000)
+    dense = LeastSquares(X, y, fit_intercept=True)
+    for solver in (omp, ompr, partial(arht, random_state=0, n_runs=4, rho=dense.smoothness(1))):
+        found, wanted = solver(lazy, 12), solver(dense, 12)
+        assert [x.support.tolist() for x in found.trace] == [
+            x.support.tolist() for x in wanted.trace
+        ]
+    found, wanted = path(lazy, range(1, 9)), path(dense, range(1, 9))
+    for s in wanted:
+        assert found[s].value == pytest.approx(wanted[s].value, rel=1e-9)
 
 
 def test_a_beam_on_few_features_of_many(wide, monkeypatch):

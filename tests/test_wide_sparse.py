@@ -89,6 +89,11 @@ def test_a_block_makes_no_rows_and_is_kept(rng, options, is_sparse, monkeypatch)
     many = np.arange(12)
     assert_allclose(gram.block(many, T), C[many[:, None], T], atol=1e-10)
     assert not gram._columns.has(np.array([0]))
+    monkeypatch.setattr("ellzero.objectives.lazy_gram.MOST", len(gram._columns))
+    assert_allclose(gram.block(np.array([0])), C[:1, :1], atol=1e-10)
+    assert gram._columns.features.tolist() == [0]
+    for R, block in zip(supports, gram.blocks(supports), strict=True):
+        assert_allclose(block, C[R[:, None], R], atol=1e-10)
 
 
 @pytest.mark.usefixtures("unkept")

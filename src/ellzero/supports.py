@@ -64,6 +64,16 @@ def filled(S: Support) -> Support:
     return np.where(S >= 0, S, S[:, :1])
 
 
+def spread(S: Support, A: Matrix, n_features: int) -> tuple[Support, Matrix]:
+    """The features of some supports, which may be filled up with −1, and for each support its
+    numbers, the rows of A, by these features."""
+    features, places = union(filled(S), n_features)
+    row, k = (S >= 0).nonzero()
+    out = np.zeros((len(S), len(features)))
+    out[row, places[row, k]] = A[row, k]
+    return features, out
+
+
 AT_ONCE = 1 << 23
 """So many numbers are made at a time where rows of all features could be many."""
 

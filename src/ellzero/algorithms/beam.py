@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ellzero.core import Objective
 from ellzero.linalg import DEPENDENT
-from ellzero.supports import NONE, Matrix, Support, Vector, at_once, smallest, union
+from ellzero.supports import NONE, Matrix, Support, Vector, at_once, smallest, spread, union
 
 CHILDREN = 50
 """Of a support in the beam, only this many of the best insertions can be in the next one (and no
@@ -124,7 +124,7 @@ class Everywhere:
             steps = self._steps[some]
             A = [np.pad(t.weights, ((0, 0), (0, k - t.weights.shape[1]))) for t in steps]
             S = np.tile(supports, (len(steps), 1))
-            features, weights = spread(self.f, S, np.concatenate(A))
+            features, weights = spread(S, np.concatenate(A), self.f.n_features)
             rows, _ = self.f.rough_moment_products(features, weights, ahead)
             for step, q in zip(steps, np.split(rows, len(steps)), strict=True):
                 step.update(self.r, self.d, q)
@@ -169,18 +169,10 @@ def combined(
     f: Objective, S: Support, A: Matrix, columns: Support | None = None, ahead: Support = NONE
 ) -> Matrix:
     """Σ_j A_bj M_j over the features j of row b of S; of some columns only, or of all features."""
-    rows, weights = spread(f, S, A)
+    rows, weights = spread(S, A, f.n_features)
     if columns is None:
         return f.moment_products(rows, weights, ahead)
     return weights @ f.moment_block(rows, columns)
-
-
-def spread(f: Objective, S: Support, A: Matrix) -> tuple[Support, Matrix]:
-    """The features of some supports, and the weights A, one for each of S, of these."""
-    rows, places = union(S, f.n_features)
-    weights = np.zeros((len(A), len(rows)))
-    weights[np.arange(len(A))[:, None], places] = A
-    return rows, weights
 
 
 def largest(scores: Matrix, count: int) -> Support:

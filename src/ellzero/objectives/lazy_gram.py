@@ -33,8 +33,8 @@ PANELS_FROM, FEW = 1 << 21, 3
 GATHERED = 64
 """It takes time to gather so many columns."""
 
-MANY = 1024
-"""The columns of so many features at a time are not kept."""
+MANY, MOST = 1024, 4096
+"""The columns of so many features at a time are not kept, nor those of more in all."""
 
 NO_COLUMNS: tuple[Support, Matrix] = NONE, np.empty((0, 0))
 
@@ -97,11 +97,14 @@ class LazyGram:
 
     def _forget(self) -> None:
         self._lock = RLock()  # threads may share what is kept
-        n, m = len(self._norm), len(self.weight) if self._keeps_columns else 0
-        self._coarse = KeptRows(n, n, np.float32)
-        self._columns = KeptRows(n, m, np.float64)
-        self._among = np.empty((0, 0))  # C between the features whose columns are kept
+        self._coarse = KeptRows(len(self._norm), len(self._norm), np.float32)
         self._last = NO_COLUMNS
+        self._forget_columns()
+
+    def _forget_columns(self) -> None:
+        m = len(self.weight) if self._keeps_columns else 0
+        self._columns = KeptRows(len(self._norm), m, np.float64)
+        self._among = np.empty((0, 0))  # C between the features whose columns are kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, and all that is soon made anew."""
@@ -268,6 +271,9 @@ class LazyGram:
         new = self._columns.missing(S)
         if not len(new):
             return
+        if len(self._columns) + len(new) > MOST:
+            self._forget_columns()
+            new = np.unique(S)
         columns = np.empty((0, len(new)))
         if self._keeps_columns:
             columns = self._unit_columns(new) * self.diagonal[new]
@@ -285,8 +291,9 @@ class LazyGram:
 
     def _across(self, S: Support, T: Support) -> Matrix:
         """C[S, T], of the columns of S that are kept, if they are."""
-        if not self._keeps_columns or not self._columns.has(S).all():
+        kept = self._columns
+        if not self._keeps_columns or not kept.has(S).all():
             return self._inner_products(S, T)
-        products = self._times(self._measured(self._columns[S].T), T)
+        products = self._times(self._measured(kept[S].T), T)
         products *= (self.diagonal[T] / self._norm[T])[:, None]
         return products.T

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.objectives.gram import Gram
-from ellzero.supports import NONE, Matrix, Support, Vector, at_once, filled, smallest, union
+from ellzero.supports import NONE, Matrix, Support, Vector, at_once, smallest, spread
 from ellzero.threads import in_parts
 
 TOGETHER = 32
@@ -293,15 +293,6 @@ def top_of(stack: Stack, coarse: CoarseRows, blocks: slice, room: Single, doubt:
             points = (size[0] - size[1] <= doubt).nonzero()[0]
             highest = highest[points]
     return Tops(size, feature)
-
-
-def spread(S: Support, x: Matrix, n_features: int) -> tuple[Support, Matrix]:
-    """The features of some supports, and the coefficients of these."""
-    features, places = union(filled(S), n_features)
-    point, k = (S >= 0).nonzero()
-    A = np.zeros((len(S), len(features)))
-    A[point, places[point, k]] = x[point, k]
-    return features, A
 
 
 def rounding(S: Support, x: Matrix, kind: type[np.floating]) -> Vector:
