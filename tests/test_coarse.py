@@ -110,6 +110,8 @@ def reached(f, levels, W):
 
 def test_bounds_on_features_outside_allow_for_rough_rows(rng, monkeypatch, lazy_gram):
     X = rng.normal(size=(300, 400))
+    X[:, 2] = X[:, 0] + 0.1 * X[:, 2]  # what lies between the two is told less well
+    X[:, 20:] += 5 * (X[:, [2]] - X[:, [0]])
     y = X[:, :3].sum(axis=1) + 2 * rng.normal(size=300)
     lazy, products = LeastSquares(X, y), Panels.products
 
