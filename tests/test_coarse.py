@@ -108,16 +108,16 @@ def reached(f, levels, W):
     return {len(view.S): set(found.tolist()) for view, found in outside.within_reach(views)}
 
 
-def test_bounds_on_features_outside_allow_for_rough_rows(rng, monkeypatch, lazy_gram):
+@pytest.mark.parametrize("explained", [3.0, 0.0])  # none: what is left of columns decides
+def test_bounds_on_features_outside_allow_for_rough_rows(rng, monkeypatch, lazy_gram, explained):
     X = rng.normal(size=(300, 400))
-    X[:, 2] = X[:, 0] + 0.1 * X[:, 2]  # what lies between the two is told less well
-    X[:, 20:] += 5 * (X[:, [2]] - X[:, [0]])
-    y = X[:, :3].sum(axis=1) + 2 * rng.normal(size=300)
+    X[:, 20:] += rng.normal(size=(300, 1)) + X[:, :12:2].sum(axis=1, keepdims=True)
+    y = explained * X[:, :12].sum(axis=1) + 2 * rng.normal(size=300)
     lazy, products = LeastSquares(X, y), Panels.products
 
     def off(self, V):
         exact = products(self, V)
-        return exact + 1e-2 * rng.uniform(-0.9, 0.9, exact.shape).astype(np.float32)
+        return exact - np.float32(0.009) * np.sign(exact)
 
     monkeypatch.setattr(Panels, "products", off)
     lazy.gram.roughness = 1e-2
@@ -129,7 +129,7 @@ def test_bounds_on_features_outside_allow_for_rough_rows(rng, monkeypatch, lazy_
         levels.offer(S, dense.minimize(S).value)
     rough, exact = reached(lazy, levels, W), reached(dense, levels, W)
     assert all(exact[k] <= rough[k] for k in exact)
-    assert sum(map(len, rough.values())) < 7 * 300
+    assert sum(map(len, rough.values())) < 7 * 380
 
 
 def test_a_beam_on_few_features_of_many(wide, monkeypatch):
