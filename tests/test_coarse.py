@@ -22,13 +22,16 @@ from ellzero.supports import smallest
 @pytest.mark.parametrize("n", [1, 64, 150, 700])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_with_panels(rng, monkeypatch, threads, order, n, dtype):
-    monkeypatch.setattr(panels, "SMALL_PRODUCT", 64 * 30 * 3)
+    monkeypatch.setattr(panels, "SHELF_BYTES", 30_000)
+    monkeypatch.setattr(panels, "run_of", lambda m: 7)
     X = np.asarray(rng.normal(5.0, 1.0, (30, n)), dtype=dtype, order=order)
     mean, factor = X.mean(axis=0, dtype=float), rng.uniform(0.5, 2.0, n)
-    made = Panels(Design(X), mean, factor, threads)
+    root = rng.uniform(0.0, 2.0, 30)
+    made = Panels(Design(X), mean, factor, root, threads)
     for count in (1, 3, 8):
         V = rng.normal(size=(count, 30))
-        assert_allclose(made.products(V), V @ ((X - mean) * factor), atol=1e-4)
+        Z = (X - mean) * factor * root[:, None]
+        assert_allclose(made.products(V), V @ Z, atol=1e-4)
 
 
 @pytest.fixture
@@ -58,6 +61,34 @@ def test_coarse_rows_are_as_near_as_they_say(wide, rng, weighted):
     error = np.abs(rough - f.moment_products(rows, A)).max(axis=1)
     assert (error <= doubt + 1e-12 * np.abs(A).sum(axis=1) * f.unit).all()
     assert len(f.gram._exact) == 30  # those of the comparison
+
+
+@pytest.mark.parametrize("m", [500, 6000])
+def test_equal_addends_are_rounded_the_same_way(rng, lazy_gram, m):
+    X = np.where(rng.random((m, 200)) < 0.03, 1.0, 0.0)
+    X[:, 100:] = np.where(rng.random((m, 100)) < 0.02, 1 - X[:, :1], X[:, :1])
+    f = LeastSquares(X, rng.normal(size=m), fit_intercept=True)
+    S = np.arange(90, 200)
+    assert_allclose(f.gram.coarse_rows(S), f.gram.rows(S), atol=f.gram.roughness)
+
+
+@pytest.mark.parametrize("size", [1e-80, 1.0, 1e80])
+def test_weights_of_any_size(wide, rng, size):
+    X, y = wide
+    weight = size * rng.uniform(0.5, 1.0, 400)
+    weight[7] *= 1e-60
+    X = np.column_stack([X, np.arange(400) == 7])
+    f = LeastSquares(X, y, sample_weight=weight)
+    S = np.arange(151)
+    assert_allclose(f.gram.coarse_rows(S), f.gram.rows(S), atol=f.gram.roughness)
+
+
+def test_what_fills_up_the_last_block_never_enters(rng):
+    X = rng.normal(size=(601, 401))
+    y = X @ rng.normal(size=401)
+    f = LeastSquares(X, y)
+    found = arht(f, 400, start=np.arange(1, 401), random_state=0, n_runs=4)
+    assert found.support.max() <= 400
 
 
 def test_forced_features_and_sparse_data_have_exact_rows(wide):

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellzero.distributed.passes import Parts
 from ellzero.objectives.design import Design
+from ellzero.objectives.gram import blocks_of
 from ellzero.objectives.lazy_gram import LazyGram
-from ellzero.supports import Matrix, Support, Vector
+from ellzero.supports import Matrix, Support, Vector, union
 
 View = Callable[[Any], "tuple[Design, Vector] | None"]
 """Of a part, its columns and the weights of its rows; None if no row has weight."""
@@ -56,8 +58,18 @@ class SpreadGram(LazyGram):
         """From rows: a pass that brings a few numbers takes as long as one that brings rows."""
         return self._held(S).block(S, S if T is None else T)
 
-    def _inner_products(self, S: Support, T: Any = slice(None)) -> Matrix:
-        return self.block(S, T)
+    def blocks(self, S: Support) -> NDArray[np.float64]:
+        """From rows, too; those of others tell of a feature that has none."""
+        missing = ~self._exact.has(S)
+        first = np.take_along_axis(S, missing.argmax(axis=1)[:, None], axis=1)
+        several = (missing & (first != S)).any(axis=1)
+        kept = self._held(S[several].ravel())
+        features, places = union(S, len(self.mean))
+        held = kept.has(features)
+        among = np.diag(self.diagonal[features])
+        among[held] = kept.block(features[held], features)
+        among[:, held] = among[held].T
+        return blocks_of(among, places)
 
     def _new_rows(self, S: Support) -> Matrix:
         return self._projected(self.parts.ask(_products, self.view, S, self.mean), S)

@@ -32,6 +32,10 @@ class KeptRows:
         return self._store[self.slot[S]]
 
     @property
+    def length(self) -> int:
+        return self._store.shape[1]
+
+    @property
     def all(self) -> NDArray[Any]:
         return self._store[: len(self)]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ellzero.objectives.design import TOLERATED_LOSS, Design
 from ellzero.objectives.gram import CONSTANT, blocks_of, gram_inverse
 from ellzero.objectives.kept_rows import KeptRows
-from ellzero.objectives.panels import Panels, Single
+from ellzero.objectives.panels import Panels, rounding_of
 from ellzero.objectives.products import product
 from ellzero.supports import NONE, Matrix, Support, Vector
 from ellzero.threads import blas_threads, current_blas_threads
@@ -33,8 +33,11 @@ PANELS_FROM, FEW = 1 << 21, 3
 GATHERED = 64
 """It takes time to gather so many columns."""
 
-MANY, MOST = 1024, 4096
-"""The columns of so many features at a time are not kept, nor those of more in all."""
+MANY = 1024
+"""The columns of so many features at a time are not kept, ..."""
+
+MOST, MOST_NUMBERS = 4096, 1 << 26
+"""... nor those of more in all, nor so many numbers."""
 
 NO_COLUMNS: tuple[Support, Matrix] = NONE, np.empty((0, 0))
 
@@ -79,7 +82,7 @@ class LazyGram:
         self.keeps = not self._sparse or design.shape[1] <= LONGEST_KEPT
         if self._keeps_columns and design.X.size >= PANELS_FROM and not len(F):
             # forced features may leave so little of a column that single precision loses it
-            self.roughness = 2 * float(np.finfo(np.float32).eps * np.sqrt(len(weight)))
+            self.roughness = rounding_of(len(weight))
 
     def _project(self, total: float, own: Matrix, cross: Matrix, F: Support, ridge: Vector) -> None:
         """Take the forced features out: NᵀWN and XᵀWN of the centred columns are given."""
@@ -213,32 +216,34 @@ class LazyGram:
     def _new_rows(self, S: Support) -> Matrix:
         return self._inner_products(S)
 
-    def coarse_rows(self, S: Support, ahead: Support = NONE) -> Single:
+    def coarse_rows(self, S: Support, ahead: Support = NONE) -> NDArray[Any]:
+        if not self.roughness:
+            return self._held(S, ahead)[S]
         with self._lock:
-            missing = self._coarse.missing(S, ahead, COARSE_PASS if self.roughness else A_PASS)
+            missing = self._coarse.missing(S, ahead, COARSE_PASS)
             if len(missing):
                 self._coarse.add(missing, self._with_diagonal(self._new_coarse(missing), missing))
             return self._coarse[S]
 
     def _new_coarse(self, S: Support) -> NDArray[Any]:
-        if not self.roughness:
-            return self.rows(S)
         if "_panels" not in self.__dict__ and len(self._coarse) + len(S) <= FEW:
             return self._inner_products(S)
-        self._take(S)
-        return self._panels.products(self._measured(self._columns[S].T).T)
+        V = self._unit_columns(S) * self.diagonal[S]
+        return self._panels.products((V * np.sqrt(self.weight)[:, None]).T)
 
     @cached_property
     def _panels(self) -> Panels:
-        return Panels(self.design, self.mean, self.diagonal / self._norm, self.threads)
+        """Nothing is forced, so C = ZᵀZ; with half of the weight in each factor none is large."""
+        factor, root = self.diagonal / self._norm, np.sqrt(self.weight)
+        return Panels(self.design, self.mean, factor, root, self.threads)
 
     def _with_diagonal(self, rows: NDArray[Any], S: Support) -> NDArray[Any]:
         rows[np.arange(len(S)), S] = self.diagonal[S]
         return rows
 
     def at_hand(self, S: Support) -> NDArray[np.bool_]:
-        missing = ~self._coarse.has(S)
-        enough = COARSE_PASS if self.roughness else LONG_PASS
+        kept, enough = (self._coarse, COARSE_PASS) if self.roughness else (self._exact, LONG_PASS)
+        missing = ~kept.has(S)
         if not self.keeps or np.unique(S[missing]).size >= enough:
             return np.ones(len(S), dtype=bool)
         return np.logical_not(missing.any(axis=1))
@@ -271,7 +276,8 @@ class LazyGram:
         new = self._columns.missing(S)
         if not len(new):
             return
-        if len(self._columns) + len(new) > MOST:
+        most = min(MOST, MOST_NUMBERS // max(self._columns.length, 1))
+        if len(self._columns) + len(new) > most:
             self._forget_columns()
             new = np.unique(S)
         columns = np.empty((0, len(new)))
@@ -294,6 +300,4 @@ class LazyGram:
         kept = self._columns
         if not self._keeps_columns or not kept.has(S).all():
             return self._inner_products(S, T)
-        products = self._times(self._measured(kept[S].T), T)
-        products *= (self.diagonal[T] / self._norm[T])[:, None]
-        return products.T
+        return self.inner(kept[S].T, T).T

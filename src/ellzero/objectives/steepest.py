@@ -165,7 +165,8 @@ class Steepest:
         least = tops.size[0] - doubt
         if not (np.isfinite(least) & (tops.size[0] > 0)).all():
             return None
-        near = [tops.feature[:2].ravel()]
+        foremost = tops.feature[:2].ravel()
+        near = [foremost[foremost < len(self.c)]]  # or it is what fills up the last block
         (more,) = (tops.size[2] >= least).nonzero()
         for part in at_once(len(more), len(self.c)):
             k = more[part]
@@ -185,7 +186,7 @@ class Steepest:
             if columns is None:
                 sizes = self.gram.combined(features, A)
             else:
-                sizes = A @ self.gram.block(T, features).T
+                sizes = A @ self.gram.block(features, T)
             sizes -= self.c[T]
             np.abs(sizes, out=sizes)
             sizes *= self.scale[T]
