@@ -208,6 +208,7 @@ class LazyGram:
     def _held(self, S: Support, ahead: Support = NONE) -> KeptRows:
         """The exact rows, with those of S."""
         with self._lock:
+            ahead = np.append(ahead, self._coarse.features)  # what mattered before may again
             missing = self._exact.missing(S, ahead, A_PASS)
             if len(missing):
                 self._exact.add(missing, self._with_diagonal(self._new_rows(missing), missing))
