@@ -13,6 +13,7 @@ from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.outside import Outside
 from ellzero.objectives import panels
 from ellzero.objectives.design import Design
+from ellzero.objectives.kept_rows import KeptRows
 from ellzero.objectives.panels import Panels
 from ellzero.supports import smallest
 
@@ -61,6 +62,15 @@ def test_coarse_rows_are_as_near_as_they_say(wide, rng, weighted):
     error = np.abs(rough - f.moment_products(rows, A)).max(axis=1)
     assert (error <= doubt + 1e-12 * np.abs(A).sum(axis=1) * f.unit).all()
     assert len(f.gram._exact) == 30  # those of the comparison
+
+
+def test_rows_ahead_are_made_along_and_once():
+    kept = KeptRows(9, 3, float)
+    kept.add(np.array([4]), np.ones((1, 3)))
+    S, ahead = np.array([7, 4, 2]), np.array([5, 7, 4, 5, 1, 8])
+    assert kept.missing(S, ahead, 4).tolist() == [2, 7, 5, 1]
+    assert kept.missing(S, ahead, 2).tolist() == [2, 7]
+    assert kept.missing(np.array([4]), ahead, 4).tolist() == []
 
 
 @pytest.mark.parametrize("m", [500, 6000])

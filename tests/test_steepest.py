@@ -72,11 +72,13 @@ def test_a_path_with_copies_of_columns_is_that_of_its_sizes(rng):
         assert [x.note for x in solution.trace] == [x.note for x in other.trace]
 
 
-def test_numbers_too_large_for_single_precision(rng):
-    f = LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40))
+@pytest.mark.parametrize("size", [1e39, 1e45, 1e60])
+def test_numbers_too_large_for_single_precision(rng, size):
+    f = LeastSquares(rng.standard_normal((40, 90)), rng.standard_normal(40))
     xs = points(f, rng, 12, 4)
-    huge = Iterates(xs.support, 1e60 * xs.coef, xs.value, 30)
-    assert f.steepest(huge).tolist() == alone(f, huge)
+    for some in (slice(12), slice(1)):
+        huge = Iterates(xs.support[some], size * xs.coef[some], xs.value[some], 90)
+        assert f.steepest(huge).tolist() == alone(f, huge)
 
 
 @pytest.mark.parametrize("apart", [16, 40])  # 16: in the same place of two blocks

@@ -51,7 +51,8 @@ class KeptRows:
         missing = np.unique(S[~self.has(S)])
         if 0 < len(missing) < together:
             more = ahead[~self.has(ahead) & ~np.isin(ahead, missing)]
-            missing = np.append(missing, more[: together - len(missing)])
+            _, first = np.unique(more, return_index=True)  # it may be named twice
+            missing = np.append(missing, more[np.sort(first)][: together - len(missing)])
         return missing
 
     def add(self, features: Support, rows: NDArray[Any]) -> None:

@@ -136,7 +136,8 @@ class Steepest:
             if len(S) == 1:
                 return self._of_one(S, x, float(doubt[0]), self.coarse)
             tops = self._tops(S, x, doubt, self.coarse)
-            (k,) = (~(tops.size[0] - tops.size[1] > doubt) | ~(tops.size[0] > 0)).nonzero()
+            clear = (tops.size[0] - tops.size[1] > doubt) & (tops.size[0] > 0)
+            (k,) = (~clear | np.isinf(tops.size[0])).nonzero()
             found = tops.feature[0]
             if len(k):
                 unclear = Tops(tops.size[:, k], tops.feature[:, k])
@@ -221,7 +222,8 @@ class Steepest:
         place = np.empty(len(S), dtype=np.intp)
         place[order] = np.arange(len(order))
         size, feature = size[:, place], feature[:, place]
-        foremost = np.argsort(-size, axis=0)[:3], np.arange(len(S))
+        order = np.argsort(-np.where(np.isnan(size), np.inf, size), axis=0)  # NaN: who knows
+        foremost = order[:3], np.arange(len(S))
         return Tops(size[foremost], feature[foremost])
 
     def _room(self, numbers: int) -> Single:
