@@ -85,6 +85,7 @@ class Iterates:
 
     @classmethod
     def of(cls, x: Iterate) -> Iterates:
+        """One of them."""
         nuisance = None if x.nuisance is None else x.nuisance[None]
         value = np.array([x.value])
         return cls(x.support[None], x.coef[None], value, x.n_features, nuisance)

@@ -151,13 +151,12 @@ class Steepest:
         features, A = spread(S, x, len(self.c))
         sizes = np.abs(coarse.gradients(features, A)[0])
         sizes[features] = -1.0
-        least = sizes.max() - doubt
-        near = np.flatnonzero(sizes >= least)
         self._ahead = smallest(-sizes, AHEAD)
-        if len(near) == 1 and sizes[near[0]] > 0:
-            return near
-        usable = np.isfinite(least) and 0 < sizes.max() and len(near) <= CANDIDATES
-        return self._first(S, x, near if usable else None)
+        size = sizes.max()
+        near = np.flatnonzero(sizes >= size - doubt)
+        if not 0 < size < np.inf or len(near) > CANDIDATES:
+            return self._first(S, x)
+        return near if len(near) == 1 else self._first(S, x, near)
 
     def _candidates(
         self, S: Support, x: Matrix, doubt: Vector, tops: Tops, coarse: CoarseRows
