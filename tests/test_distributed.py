@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -58,9 +59,12 @@ def data():
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
+    with (
+        mock.patch.dict(os.environ),  # Dask leaves variables for its workers in it
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+    ):
         yield cluster
 
 

@@ -12,7 +12,8 @@ LARGEST_KEPT = (1 << 25) - (1 << 16)
 
 @functools.cache
 def keep_freed() -> None:
-    """Let malloc of glibc keep what is freed; elsewhere this does nothing.
+    """Let malloc of glibc keep what is freed; elsewhere, and where variables of the
+    environment tell malloc what to keep (as in Dask's workers), this does nothing.
 
     By default it gives blocks of more than 128 kB back to the system, and it takes half a
     millisecond a MB to get them anew, as long as many a step takes that fills them. It
