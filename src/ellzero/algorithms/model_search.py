@@ -99,7 +99,8 @@ class ModelSearch:
         if self.has_tableaux:
             search = self._search_of(model, x, reach)
             found = search.levels
-            search.explore(found.take_fresh(len(x.support)))
+            for held in found.take_fresh(len(x.support)):
+                search.explore(held)
             self._check(model, x, found)  # of its neighbours, before the model is less true
             search.settle_here()
         else:

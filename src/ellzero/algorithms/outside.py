@@ -48,10 +48,11 @@ class Outside:
             some = columns[part]
             block = self.f.moment_block(np.append(rows, self.f.n_features), some)
             for view, own in reached:
-                here = np.flatnonzero(np.isin(some, own, assume_unique=True))
+                own = own[(own >= some[0]) & (own <= some[-1])]
+                here = np.searchsorted(some, own)
                 S = np.append(np.searchsorted(rows, view.held.support), len(rows))
                 if len(here):
-                    self._offer_columns(view, some[here], block[S[:, None], here])
+                    self._offer_columns(view, own, block[S[:, None], here])
 
     def views(self, x: Held) -> list[View]:
         """A view, if the features of the support are independent."""

@@ -11,28 +11,19 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellzero.algorithms.beam import beam
 from ellzero.algorithms.levels import Held, Levels
 from ellzero.algorithms.outside import Outside
-from ellzero.algorithms.sweep import (
-    pair_changes,
-    pivot,
-    single_changes,
-    tableau,
-)
+from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
 from ellzero.core import Objective
-from ellzero.supports import NONE, Matrix, Support, smallest
+from ellzero.supports import NONE, Mask, Matrix, Support, smallest
 
 SMALL = 128
 """Up to this many features the working set is all of them."""
 
 AROUND = 3
 """Of each support in the working set so many of the best insertions are in it too."""
-
-BATCH = 1 << 16
-"""Numbers in a stack of tableaux, which should stay in the processor's cache."""
 
 DIVERSE = 4
 """Below this size as many neighbours of a support are pursued as are kept of a size."""
@@ -95,8 +86,8 @@ class QuadraticSearch:
         S = np.arange(len(self.W))
         T = tableau(self.moments, S)
         while T is not None and len(S) > max(self.levels.bottom, 1):
-            j = int(np.argmin(single_changes(T[None])[0, S]))
-            pivot(T[None], S[j : j + 1])
+            j = int(np.argmin(single_changes(T)[S]))
+            pivot(T, int(S[j]))
             S = np.delete(S, j)
             self.levels.offer(self.W[S], float(T[-1, -1] / 2))
 
@@ -111,11 +102,10 @@ class QuadraticSearch:
     def settle_here(self) -> None:
         """Look at neighbours among the working set; small supports first, as what they lead to may
         displace larger ones."""
-        size, front = max(BATCH // self.moments.size, 1), self.levels.bottom
+        front = self.levels.bottom
         while self.levels.fresh:
-            waiting = self.levels.take_fresh(front)
-            for begin in range(0, len(waiting), size):
-                self.explore(waiting[begin : begin + size])
+            for x in self.levels.take_fresh(front):
+                self.explore(x)
             front += 1
 
     def widen(self) -> bool:
@@ -130,42 +120,33 @@ class QuadraticSearch:
 
     # one support and its neighbours
 
-    def explore(self, batch: list[Held]) -> None:
-        """Offer the neighbours of some supports."""
-        batch, T = self._tableaux(batch)
-        if not batch:
+    def explore(self, x: Held) -> None:
+        """Offer the neighbours of a support."""
+        T = self._tableau(x)
+        if T is None:
             return
-        self.explored += len(batch)
-        inside = self._inside(x.support for x in batch)
-        single, pair = single_changes(T), pair_changes(T)
-        members = inside[:, :, None] + inside[:, None, :]
-        entered, exchanged = (best_pairs(pair, members == count, inside) for count in (0, 1))
-        singles = [np.where(inside == kind, single, np.inf) for kind in (0, 1)]
-        firsts = [changes.argsort(axis=1).tolist() for changes in singles]
-        for a, x in enumerate(batch):
-            x.value = float(T[a, -1, -1] / 2)
-            few = self.levels.breadth if len(x.support) < self.diverse else 2
-            for grown, changes, first in zip((1, -1), singles, firsts, strict=True):
-                for p in first[a][:few]:
-                    self._offer(x, T[a], inside[a], (p,), grown, float(changes[a, p]))
-            for grown, move in ((0, exchanged[a]), (2, entered[a])):
-                self._offer(x, T[a], inside[a], move, grown, float(pair[(a, *move)]))
+        self.explored += 1
+        x.value = float(T[-1, -1] / 2)
+        inside = self._inside(self.local(x.support))
+        single = single_changes(T)
+        few = self.levels.breadth if len(x.support) < self.diverse else 2
+        for grown, features in ((1, (~inside).nonzero()[0]), (-1, inside.nonzero()[0])):
+            changes = single[features]
+            for c in changes.argsort()[:few].tolist():
+                self._offer(x, T, inside, (int(features[c]),), grown, float(changes[c]))
+        for grown, first in ((0, inside), (2, ~inside)):
+            move, change = best_pair(T, first, ~inside)
+            self._offer(x, T, inside, move, grown, change)
 
     def _offer(
-        self,
-        x: Held,
-        T: Matrix,
-        inside: NDArray[np.int8],
-        move: tuple[int, ...],
-        grown: int,
-        change: float,
+        self, x: Held, T: Matrix, inside: Mask, move: tuple[int, ...], grown: int, change: float
     ) -> None:
         """Offer the support that a move leads to, which has so many features more."""
         if not x.value + change < self.levels.limit(len(x.support) + grown):
             return
         after = inside.copy()
         for p in move:
-            after[p] ^= 1
+            after[p] ^= True
         S = self.W[after.nonzero()[0]]
         if not self.levels.is_new(S):
             return
@@ -174,33 +155,20 @@ class QuadraticSearch:
         age = x.memory.age + len(move) if stable else RENEW
         self.levels.offer(S, x.value + change, Descent(T, move, age))
 
-    def _tableaux(self, batch: list[Held]) -> tuple[list[Held], Matrix]:
-        """The tableaux of those supports of the batch that have one."""
-        usable, stack = [], []
-        for x in batch:
-            if x.memory is None or x.memory.age >= RENEW:
-                T = tableau(self.moments, self.local(x.support))
-                x.memory = Descent(self.moments, (), 0)
-            else:
-                T = x.memory.parent
-            if T is not None:
-                usable.append(x)
-                stack.append(T)
-        out = np.array(stack)
-        for step in (0, 1):
-            some = [a for a, x in enumerate(usable) if len(x.memory.pivots) > step]
-            if some:
-                part = out[some]
-                pivot(part, np.array([usable[a].memory.pivots[step] for a in some]))
-                out[some] = part
-        return usable, out
+    def _tableau(self, x: Held) -> Matrix | None:
+        """Of a support; None where its features are dependent."""
+        if x.memory is None or x.memory.age >= RENEW:
+            x.memory = Descent(self.moments, (), 0)
+            return tableau(self.moments, self.local(x.support))
+        T = x.memory.parent.copy()
+        for p in x.memory.pivots:
+            pivot(T, p)
+        return T
 
-    def _inside(self, supports: Iterable[Support]) -> NDArray[np.int8]:
-        rows = []
-        for S in supports:
-            rows.append(np.zeros(len(self.W), dtype=np.int8))
-            rows[-1][self.local(S)] = 1
-        return np.array(rows)
+    def _inside(self, S: Support) -> Mask:
+        inside = np.zeros(len(self.W), dtype=bool)
+        inside[S] = True
+        return inside
 
     # ways out of a local optimum
 
@@ -236,41 +204,38 @@ class QuadraticSearch:
     def _rebuilt(self, S: Support, rng: np.random.Generator) -> Support:
         """Take out a random part of S; refill it with good features, the last with the best."""
         order, n_out = rng.permutation(S), int(rng.integers(1, len(S) // 2 + 2))
-        inside = np.zeros(len(self.W), dtype=bool)
-        inside[order[n_out:]] = True
+        inside = self._inside(order[n_out:])
         T = tableau(self.moments, inside.nonzero()[0])
         if T is None:
             return S
         for left in reversed(range(n_out)):
-            changes = np.where(inside, np.inf, single_changes(T[None])[0])
+            changes = np.where(inside, np.inf, single_changes(T))
             good = smallest(changes, REFILL if left else 1)
             if not len(good):
                 return S
-            i = good[int(len(good) * rng.random() ** 2)]
-            pivot(T[None], np.array([i]))
+            i = int(good[int(len(good) * rng.random() ** 2)])
+            pivot(T, i)
             inside[i] = True
         return np.flatnonzero(inside)
 
     def _exchanged(self, T: Matrix, S: Support) -> tuple[Support, Matrix]:
         """The best exchange again and again; T is the tableau of S."""
-        inside = np.zeros((1, len(self.W)), dtype=np.int8)
-        inside[0, S] = 1
+        inside = self._inside(S)
         while True:
             self.explored += 1
-            pair = pair_changes(T[None])
-            [(j, i)] = best_pairs(pair, inside[:, :, None] != inside[:, None, :], inside)
-            if not pair[0, j, i] < -self.levels.resolution:
-                return np.flatnonzero(inside[0]), T
-            for p in (j, i):
-                pivot(T[None], np.array([p]))
-                inside[0, p] ^= 1
+            move, change = best_pair(T, inside, ~inside)
+            if not change < -self.levels.resolution:
+                return np.flatnonzero(inside), T
+            for p in move:
+                pivot(T, p)
+                inside[p] ^= True
 
 
-def best_pairs(
-    changes: Matrix, of_kind: NDArray[np.bool_], inside: NDArray[np.int8]
-) -> list[tuple[int, int]]:
-    """Of each support the best pair of a kind; if one of the two is inside, it comes first."""
-    n = changes.shape[-1]
-    flat = np.where(of_kind, changes, np.inf).reshape(len(changes), -1).argmin(axis=1)
-    pairs = (divmod(c, n) for c in flat.tolist())
-    return [(i, j) if row[i] else (j, i) for (i, j), row in zip(pairs, inside, strict=True)]
+def best_pair(T: Matrix, first: Mask, second: Mask) -> tuple[tuple[int, ...], float]:
+    """The best pair of a feature of each set, and how it changes the minimum."""
+    rows, columns = first.nonzero()[0], second.nonzero()[0]
+    if not (len(rows) and len(columns)):
+        return (), np.inf
+    changes = pair_changes(T, rows, columns)
+    i, j = divmod(int(changes.argmin()), len(columns))
+    return (int(rows[i]), int(columns[j])), float(changes[i, j])

@@ -5,16 +5,15 @@ the *tableau* of S: −C_SS⁻¹ inside S, C_SS⁻¹C_SO across, and outside wha
 column the minimiser over S (inside) and its residual c − Cx (outside); in the corner
 twice the minimum. So one formula tells how the minimum changes when a feature enters or leaves, and
 one tells it for every pair of features: both enter, both leave, or one is exchanged for the other.
-
-All functions take a stack of tableaux, one per support.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import blas
 
 from ellzero.linalg import DEPENDENT, inverse_of
-from ellzero.supports import Matrix, Support
+from ellzero.supports import Matrix, Support, Vector
 
 CLEAR = 1e-8
 """A pair is scored where its determinant is more than this; below, rounding would decide."""
@@ -37,53 +36,51 @@ def tableau(moments: Matrix, S: Support) -> Matrix | None:
     return T
 
 
-def pivot(T: Matrix, features: Support) -> None:
-    """Let one feature of each support enter or leave, in place."""
-    each = np.arange(len(T))
-    row = T[each, features]
-    d = row[each, features]
-    T -= products((row, row / d[:, None]))
-    row /= np.abs(d)[:, None]
-    T[each, features] = row
-    T[each, :, features] = row
-    T[each, features, features] = -1 / d
+def pivot(T: Matrix, p: int) -> None:
+    """Let a feature enter or leave, in place."""
+    row = T[p].copy()
+    d = row[p]
+    add_outer(T, -1 / d, row, row)
+    row /= abs(d)
+    T[p] = T[:, p] = row
+    T[p, p] = -1 / d
 
 
 def single_changes(T: Matrix) -> Matrix:
-    """How the minimum changes when a feature enters or leaves; inf where it may not."""
-    d = np.einsum("lii->li", T)[:, :-1]
-    r = T[:, :-1, -1]
+    """How the minimum changes when a feature enters or leaves; inf where it may not.
+
+    T may be a stack of tableaux.
+    """
+    d = T.diagonal(0, -2, -1)[..., :-1]
+    r = T[..., :-1, -1]
     allowed = np.abs(d) > DEPENDENT
     return np.where(allowed, -0.5 * r * r / np.where(allowed, d, 1.0), np.inf)
 
 
-def pair_changes(T: Matrix) -> Matrix:
-    """How the minimum changes when two features enter, leave or trade places; inf where unclear."""
-    a = T[:, :-1, :-1].copy()
-    r = T[:, :-1, -1]
-    d = np.einsum("lii->li", a).copy()
-    half = 0.5 * r * r
-    change = products((r, r))
+def pair_changes(T: Matrix, first: Support, second: Support) -> Matrix:
+    """How the minimum changes when a feature of each of two sets enters or leaves; inf where
+    unclear."""
+    every_d, every_r = T.diagonal(), T[-1]
+    d, r = every_d[first], every_r[first]
+    e, t = every_d[second], every_r[second]
+    a = T.take(first, 0).take(second, 1)
+    change = np.zeros(a.shape)
+    add_outer(change, -1.0, r, t)
     change *= a
-    change -= products((half, d), (d, half))
+    add_outer(change, 0.5, r * r, e)
+    add_outer(change, 0.5, d, t * t)
     a *= a
-    determinant = products((d, d))
-    determinant -= a
-    # an exchange has a negative determinant: what is left of the one, times h of the other
-    lowest = -DEPENDENT * np.abs(d).max(axis=1)[:, None, None]
-    unclear = (determinant < CLEAR) & (determinant > lowest)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change /= determinant
+    add_outer(a, -1.0, d, e)
+    # so a is less the determinant. Of an exchange that is what is left of the one, times h of the
+    # other, and positive
+    unclear = (a > -CLEAR) & (a < DEPENDENT * np.abs(every_d[:-1]).max(initial=0.0))
+    a[unclear] = 1.0
+    change /= a
     change[unclear] = np.inf
     return change
 
 
-def products(*pairs: tuple[Matrix, Matrix]) -> Matrix:
-    """Σ u_i v_j over one or two pairs u, v, for each of a stack of them.
-
-    BLAS makes what is of rank two in a third of the time that NumPy takes for rank one.
-    """
-    left, right = np.zeros((2, 2, *pairs[0][0].shape))
-    for k, (u, v) in enumerate(pairs):
-        left[k], right[k] = u, v
-    return np.matmul(left.transpose(1, 2, 0), right.transpose(1, 0, 2))
+def add_outer(A: Matrix, weight: float, u: Vector, v: Vector) -> None:
+    """A += weight · uvᵀ in place: BLAS takes a third of the time that NumPy takes to make uvᵀ."""
+    if A.size:
+        blas.dger(weight, v, u, a=A.T, overwrite_a=True)

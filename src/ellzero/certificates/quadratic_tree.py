@@ -241,11 +241,12 @@ def best_changes(T: Matrix, count: int) -> list[Support]:
     """Which `count` ≤ 2 features enter or leave best; several answers where rounding decides."""
     if count == 0:
         return [NONE]
-    single = single_changes(T[None])[0]
+    single = single_changes(T)
     if count == 1:
         unclear = np.flatnonzero(np.isinf(single))[:, None]
         return [np.array([int(np.argmin(single))]), *unclear]
-    pairs = pair_changes(T[None])[0]
+    every = np.arange(len(single))
+    pairs = pair_changes(T, every, every)
     unclear = np.argwhere(np.triu(np.isinf(pairs), 1))
     np.fill_diagonal(pairs, np.inf)
     i, j = divmod(int(np.argmin(pairs)), len(pairs))
@@ -254,12 +255,6 @@ def best_changes(T: Matrix, count: int) -> list[Support]:
 
 def _without(T: Matrix, going: NDArray[np.bool_]) -> Matrix:
     """The stack of tableaux after these features leave."""
-    left = going.copy()
-    while left.any():
-        rows = np.flatnonzero(left.any(axis=1))
-        j = np.argmax(left[rows], axis=1)
-        part = T[rows]
-        pivot(part, j)
-        T[rows] = part
-        left[rows, j] = False
+    for node, j in zip(*going.nonzero(), strict=True):
+        pivot(T[node], j)
     return T
