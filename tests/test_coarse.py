@@ -11,6 +11,7 @@ from ellzero.algorithms import search
 from ellzero.algorithms.beam import left_of
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.outside import Outside
+from ellzero.algorithms.sweep import tableau
 from ellzero.objectives import panels
 from ellzero.objectives.design import Design
 from ellzero.objectives.kept_rows import KeptRows
@@ -145,7 +146,9 @@ def test_what_rough_rows_leave_open_is_decided_exactly(rng, monkeypatch, lazy_gr
 def reached(f, levels, W):
     moments = f.moment_block(np.append(W, f.n_features), np.append(W, f.n_features))
     outside = Outside(f, levels, W, moments)
-    views = [view for x in levels.bests() for view in outside.views(x)]
+    views = [
+        outside.view(x, tableau(moments, np.searchsorted(W, x.support))) for x in levels.bests()
+    ]
     return {len(view.S): set(found.tolist()) for view, found in outside.within_reach(views)}
 
 

@@ -246,7 +246,9 @@ def test_no_feature_that_could_help_is_out_of_reach(rng, ridge, rough, request):
         levels.offer(np.sort(S), f.minimize(S).value)
     search = QuadraticSearch(f, levels)
     outside = Outside(f, levels, search.W, search.moments)
-    views = [view for x in levels.bests() for view in outside.views(x)]
+    views = [
+        outside.view(x, tableau(search.moments, search.local(x.support))) for x in levels.bests()
+    ]
     assert len(views) == 9
     for view, within in outside.within_reach(views):
         S, value = view.held.support, view.held.value

@@ -67,11 +67,15 @@ def filled(S: Support) -> Support:
 def spread(S: Support, A: Matrix, n_features: int) -> tuple[Support, Matrix]:
     """The features of some supports, which may be filled up with −1, and for each support its
     numbers, the rows of A, by these features."""
-    features, places = union(filled(S), n_features)
-    row, k = (S >= 0).nonzero()
-    out = np.zeros((len(S), len(features)))
-    out[row, places[row, k]] = A[row, k]
-    return features, out
+    place = np.zeros(n_features + 1, dtype=np.intp)  # the last one is that of −1
+    place[S] = 1
+    place[-1] = 0
+    features = place.nonzero()[0]
+    place[features] = np.arange(len(features))
+    place[-1] = len(features)
+    out = np.zeros((len(S), len(features) + 1))
+    out[np.arange(len(S))[:, None], place[S]] = A
+    return features, out[:, :-1]
 
 
 AT_ONCE = 1 << 23

@@ -6,16 +6,19 @@ Bounds exclude most of the features, for all supports together; the others are s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, starmap
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from ellzero.algorithms.levels import Held, Levels
+from ellzero.algorithms.sweep import joint_changes
 from ellzero.core import Objective
-from ellzero.linalg import DEPENDENT, inverse_of
-from ellzero.supports import Matrix, Support, Vector, at_once, smallest
+from ellzero.linalg import DEPENDENT
+from ellzero.supports import Matrix, Support, Vector, at_once
+
+INSERTED = 3
+"""So many of the best insertions of a support are offered."""
 
 
 class View(NamedTuple):
@@ -36,11 +39,9 @@ class Outside:
         assert diagonal is not None
         self._diagonal = diagonal[:-1]
 
-    def offer(self, kept: list[Held]) -> None:
-        """Offer what these features could do for some supports."""
-        views = [view for x in kept for view in self.views(x)]
-        if not views:
-            return
+    def offer(self, kept: list[tuple[Held, Matrix]]) -> None:
+        """Offer what these features could do for some supports, whose tableaux are given."""
+        views = [self.view(x, T) for x, T in kept]
         reached = list(self.within_reach(views))
         columns = np.unique(np.concatenate([own for _, own in reached]))
         rows = np.unique(np.concatenate([view.held.support for view in views]))
@@ -54,11 +55,9 @@ class Outside:
                 if len(here):
                     self._offer_columns(view, own, block[S[:, None], here])
 
-    def views(self, x: Held) -> list[View]:
-        """A view, if the features of the support are independent."""
+    def view(self, x: Held, T: Matrix) -> View:
         S = np.searchsorted(self.W, x.support)
-        inverse = inverse_of(self.moments[np.ix_(S, S)])
-        return [] if inverse is None else [View(x, S, inverse, inverse @ self.moments[S, -1])]
+        return View(x, S, -T[S[:, None], S], T[S, -1])
 
     def within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
         """For every view the features outside that no bound excludes.
@@ -70,7 +69,7 @@ class Outside:
         """
         d = self._diagonal
         left, error = d.copy(), 0.0
-        for spanned, doubt in self._products(self._basis(views)):
+        for _, (spanned, doubt) in self._products(self._basis(views)):
             left -= np.einsum("ij,ij->j", spanned, spanned)
             error += float(doubt @ doubt)
         left -= 2 * np.sqrt(error * d) + error
@@ -81,17 +80,25 @@ class Outside:
         A[:, -1] = 1.0
         for a, view in zip(A, views, strict=True):
             a[view.S] = -view.coef
-        residuals = chain.from_iterable(starmap(zip, self._products(A)))
-        for view, (r, doubt) in zip(views, residuals, strict=True):
-            held, S, inverse, coef = view
-            r = np.abs(r) + doubt
-            reached = np.zeros(len(d), dtype=bool)
-            if len(S):
-                reached |= r > np.sqrt((coef**2 / inverse.diagonal()).min()) * hurdle
-            if len(S) < self.levels.top:
-                larger = self.levels.kept[len(S) + 1]
-                reached |= r * r > 2 * (held.value - larger[0].value if larger else 0.0) * left
-            yield view, np.flatnonzero(reached & outside)
+        # of each support, the least |r| that may help at all or be better than what is kept
+        least = np.array([self._least(view) for view in views])[:, :, None]
+        for part, (r, doubt) in self._products(A):
+            r = np.abs(r) + doubt[:, None]
+            with np.errstate(invalid="ignore"):  # inf · 0
+                reached = (r > least[part, 0] * hurdle) | (r * r > least[part, 1] * left)
+            reached &= outside
+            for view, own in zip(views[part], reached, strict=True):
+                yield view, own.nonzero()[0]
+
+    def _least(self, view: View) -> tuple[float, float]:
+        """The least u of a support, and twice what an insertion must gain to be better than all
+        that is kept; inf if there is nothing to exchange, or no place for one more."""
+        held, S, inverse, coef = view
+        u = np.sqrt((coef**2 / inverse.diagonal()).min(initial=np.inf))
+        if len(S) >= self.levels.top:
+            return u, np.inf
+        larger = self.levels.kept[len(S) + 1]
+        return u, 2 * (held.value - larger[0].value) if larger else 0.0
 
     def _basis(self, views: list[View]) -> Matrix:
         """Combinations of the features of these supports that are orthonormal and span them."""
@@ -106,32 +113,30 @@ class Outside:
             basis[:, U[order[:rank] - 1]] = np.tril(onto)
         return basis
 
-    def _products(self, A: Matrix) -> Iterator[tuple[Matrix, Vector]]:
+    def _products(self, A: Matrix) -> Iterator[tuple[slice, tuple[Matrix, Vector]]]:
         """A · M for the moments M of the working set with all features, some rows at a time, and by
         how much each of these may be off."""
         used = np.flatnonzero(A.any(axis=0))
         rows = np.append(self.W, self.f.n_features)[used]
         for part in at_once(len(A), self.f.n_features):
-            yield self.f.rough_moment_products(rows, A[part][:, used])
+            yield part, self.f.rough_moment_products(rows, A[part][:, used])
 
     def _offer_columns(self, view: View, columns: Support, block: Matrix) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""
         x, S = view.held, view.held.support
-        across, r = block[:-1], block[-1] - view.coef @ block[:-1]
-        W = view.inverse @ across
-        left = self._diagonal[columns] - np.einsum("ij,ij->j", across, W)
-        gains = r * r / np.where(left > DEPENDENT, 2 * left, np.inf)
-        for c in smallest(-gains, 3):
-            value = float(x.value - gains[c])
-            if value < self.levels.limit(len(S) + 1):
-                self.levels.offer(np.sort(np.append(S, columns[c])), value)
+        residual = block[-1] - view.coef @ block[:-1]
+        across = view.inverse @ block[:-1]
+        left = self._diagonal[columns] - np.einsum("ij,ij->j", block[:-1], across)
+        changes = -0.5 * residual**2 / np.where(left > DEPENDENT, left, np.inf)
+        for c in changes.argsort()[:INSERTED]:
+            value = float(x.value + changes[c])
+            if not value < self.levels.limit(len(S) + 1):
+                break
+            self.levels.offer(np.sort(np.append(S, columns[c])), value)
         if not len(S):
             return
-        h, coef = view.inverse.diagonal()[:, None], view.coef[:, None]
-        left = left + W * W / h
-        gains = (r + W * coef / h) ** 2 / np.where(left > DEPENDENT, 2 * left, np.inf)
-        changes = coef**2 / (2 * h) - gains
-        j, c = divmod(int(np.argmin(changes)), len(columns))
+        changes = joint_changes(across, -view.inverse.diagonal(), view.coef, left, residual)
+        j, c = divmod(int(changes.argmin()), len(columns))
         value = float(x.value + changes[j, c])
         if value < self.levels.limit(len(S)):
             self.levels.offer(np.sort(np.append(np.delete(S, j), columns[c])), value)

@@ -113,7 +113,9 @@ class QuadraticSearch:
         new = [x for x in self.levels.bests() if not x.checked]
         for x in new:
             x.checked = True
-        Outside(self.f, self.levels, self.W, self.moments).offer(new)
+        known = [(x, T) for x in new if (T := self._tableau(x)) is not None]
+        if known:
+            Outside(self.f, self.levels, self.W, self.moments).offer(known)
         if self.levels.fresh:
             self.use(self.W)
         return bool(self.levels.fresh)
@@ -127,43 +129,52 @@ class QuadraticSearch:
             return
         self.explored += 1
         x.value = float(T[-1, -1] / 2)
-        inside = self._inside(self.local(x.support))
-        single = single_changes(T)
-        few = self.levels.breadth if len(x.support) < self.diverse else 2
-        for grown, features in ((1, (~inside).nonzero()[0]), (-1, inside.nonzero()[0])):
+        S = self.local(x.support)
+        inside = self._inside(S)
+        rest = (~inside).nonzero()[0]
+        single, pair = single_changes(T), pair_changes(T, np.concatenate([S, rest]), rest)
+        few = self.levels.breadth if len(S) < self.diverse else 2
+        for grown, features in ((1, rest), (-1, S)):
             changes = single[features]
             for c in changes.argsort()[:few].tolist():
-                self._offer(x, T, inside, (int(features[c]),), grown, float(changes[c]))
-        for grown, first in ((0, inside), (2, ~inside)):
-            move, change = best_pair(T, first, ~inside)
-            self._offer(x, T, inside, move, grown, change)
+                if not self._offer(x, T, inside, (features[c],), grown, changes[c]):
+                    break
+        for grown, features, changes in ((0, S, pair[: len(S)]), (2, rest, pair[len(S) :])):
+            if changes.size:
+                i, j = divmod(int(changes.argmin()), len(rest))
+                self._offer(x, T, inside, (features[i], rest[j]), grown, changes[i, j])
 
     def _offer(
         self, x: Held, T: Matrix, inside: Mask, move: tuple[int, ...], grown: int, change: float
-    ) -> None:
-        """Offer the support that a move leads to, which has so many features more."""
-        if not x.value + change < self.levels.limit(len(x.support) + grown):
-            return
+    ) -> bool:
+        """Offer the support that a move leads to, which has so many features more; is it, or was
+        it, among the best?"""
+        value = float(x.value + change)
+        if not value < self.levels.limit(len(x.support) + grown):
+            return False
         after = inside.copy()
         for p in move:
-            after[p] ^= True
+            after[p] = not after[p]
         S = self.W[after.nonzero()[0]]
-        if not self.levels.is_new(S):
-            return
-        pivots = [abs(T[p, p]) for p in move]
-        stable = UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE
-        age = x.memory.age + len(move) if stable else RENEW
-        self.levels.offer(S, x.value + change, Descent(T, move, age))
+        if self.levels.is_new(S):
+            pivots = [abs(T[p, p]) for p in move]
+            stable = UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE
+            age = x.memory.age + len(move) if stable else RENEW
+            self.levels.offer(S, value, Descent(T, move, age))
+        return True
 
     def _tableau(self, x: Held) -> Matrix | None:
-        """Of a support; None where its features are dependent."""
+        """Of a support, which remembers it; None where its features are dependent."""
         if x.memory is None or x.memory.age >= RENEW:
-            x.memory = Descent(self.moments, (), 0)
-            return tableau(self.moments, self.local(x.support))
-        T = x.memory.parent.copy()
-        for p in x.memory.pivots:
-            pivot(T, p)
-        return T
+            T = tableau(self.moments, self.local(x.support))
+            x.memory = None if T is None else Descent(T, (), 0)
+        elif x.memory.pivots:
+            T, pivots, age = x.memory
+            T = T.copy()
+            for p in pivots:
+                pivot(T, p)
+            x.memory = Descent(T, (), age)
+        return None if x.memory is None else x.memory.parent
 
     def _inside(self, S: Support) -> Mask:
         inside = np.zeros(len(self.W), dtype=bool)
@@ -223,19 +234,11 @@ class QuadraticSearch:
         inside = self._inside(S)
         while True:
             self.explored += 1
-            move, change = best_pair(T, inside, ~inside)
-            if not change < -self.levels.resolution:
-                return np.flatnonzero(inside), T
-            for p in move:
+            S, rest = inside.nonzero()[0], (~inside).nonzero()[0]
+            changes = pair_changes(T, S, rest)
+            if not changes.min(initial=np.inf) < -self.levels.resolution:
+                return S, T
+            j, i = divmod(int(changes.argmin()), len(rest))
+            for p in (S[j], rest[i]):
                 pivot(T, p)
-                inside[p] ^= True
-
-
-def best_pair(T: Matrix, first: Mask, second: Mask) -> tuple[tuple[int, ...], float]:
-    """The best pair of a feature of each set, and how it changes the minimum."""
-    rows, columns = first.nonzero()[0], second.nonzero()[0]
-    if not (len(rows) and len(columns)):
-        return (), np.inf
-    changes = pair_changes(T, rows, columns)
-    i, j = divmod(int(changes.argmin()), len(columns))
-    return (int(rows[i]), int(columns[j])), float(changes[i, j])
+                inside[p] = not inside[p]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ellzero.algorithms.exchange import exchange_steps
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.model_search import STRIDE, ModelSearch
 from ellzero.algorithms.omp import omp_steps
@@ -97,11 +98,21 @@ def quadratic_phases(
     yield from search.settle()
     width = round(effort * f.breadth)
     if width >= WORTHWHILE:
+        for x in exchanged(f, levels.top):
+            levels.offer(x.support, x.value)
         search.forward(width)
         yield from search.settle()
     # where data are large, supports differ clearly and shakes help less often
     share = 1 / 2 if width >= WORTHWHILE else 1 / 8
     yield from shakes(search, levels, proven, effort * share * search.explored, seed)
+
+
+def exchanged(f: Objective, top: int) -> Iterator[Iterate]:
+    """What the best exchanges lead to from OMP's supports."""
+    for x in omp_steps(f, top):
+        for better in exchange_steps(f, x):
+            x = better
+        yield x
 
 
 def model_phases(
@@ -142,4 +153,4 @@ def shakes(
         z += 1
         if search.shake(int(rng.choice(sizes)), rng):
             last_success = search.explored
-        yield from search.settle()
+            yield from search.settle()

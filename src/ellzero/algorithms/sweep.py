@@ -60,10 +60,14 @@ def single_changes(T: Matrix) -> Matrix:
 def pair_changes(T: Matrix, first: Support, second: Support) -> Matrix:
     """How the minimum changes when a feature of each of two sets enters or leaves; inf where
     unclear."""
-    every_d, every_r = T.diagonal(), T[-1]
-    d, r = every_d[first], every_r[first]
-    e, t = every_d[second], every_r[second]
-    a = T.take(first, 0).take(second, 1)
+    d, r = T.diagonal(), T[-1]
+    across = T.take(first, 0).take(second, 1)
+    return joint_changes(across, d[first], r[first], d[second], r[second])
+
+
+def joint_changes(a: Matrix, d: Vector, r: Vector, e: Vector, t: Vector) -> Matrix:
+    """The same from what a tableau has across two sets, which is used up, and on its diagonal and
+    in its last column for each of them."""
     change = np.zeros(a.shape)
     add_outer(change, -1.0, r, t)
     change *= a
@@ -71,9 +75,9 @@ def pair_changes(T: Matrix, first: Support, second: Support) -> Matrix:
     add_outer(change, 0.5, d, t * t)
     a *= a
     add_outer(a, -1.0, d, e)
-    # so a is less the determinant. Of an exchange that is what is left of the one, times h of the
+    # so a is less the determinant; of an exchange that is what is left of the one, times h of the
     # other, and positive
-    unclear = (a > -CLEAR) & (a < DEPENDENT * np.abs(every_d[:-1]).max(initial=0.0))
+    unclear = (a > -CLEAR) & (a < DEPENDENT * np.abs(d).max(initial=1.0))
     a[unclear] = 1.0
     change /= a
     change[unclear] = np.inf

@@ -36,7 +36,7 @@ def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Suppo
     for begin in range(0, len(features), PAIRS_AT_ONCE):
         rest = slice(begin, None)  # pairs with those before have been looked at
         some = slice(begin, begin + PAIRS_AT_ONCE)
-        a = C[features[some, None], features[rest]]
+        a = C.take(features[some], 0).take(features[rest], 1)
         a *= scale[some, None]
         a *= scale[rest]
         left = 1 - a * a

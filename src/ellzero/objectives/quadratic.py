@@ -284,9 +284,8 @@ class Quadratic(Objective):
         i, j = (rows < n).nonzero()[0], (columns < n).nonzero()[0]
         S, T = rows[i], columns[j]
         block = self.gram.block(S, T)
-        ridge = self._own_ridge(T)
-        if ridge.any():
-            block += np.equal.outer(S, T) * ridge
+        if self.ridge.any():
+            block += np.equal.outer(S, T) * self._own_ridge(T)
         if len(S) == len(rows) and len(T) == len(columns):
             return block
         target = self._target_moments()
@@ -298,8 +297,8 @@ class Quadratic(Objective):
 
     def moment_products(self, rows: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
         feature = rows < self.n_features
-        products = self.gram.combined(rows[feature], A[:, feature], ahead)
-        return self._with_target(products, rows, A)
+        S, B = (rows, A) if feature.all() else (rows[feature], A[:, feature])
+        return self._with_target(self.gram.combined(S, B, ahead), rows, A)
 
     def rough_moment_products(
         self, rows: Support, A: Matrix, ahead: Support = NONE
@@ -317,13 +316,12 @@ class Quadratic(Objective):
 
     def _with_target(self, products: Matrix, rows: Support, A: Matrix) -> Matrix:
         """What the ridge and the row of the target add to products with rows of C."""
-        feature = rows < self.n_features
-        S = rows[feature]
-        ridge = self._own_ridge(S)
-        if ridge.any():
-            products[:, S] += A[:, feature] * ridge
-        if len(S) < len(rows):
-            products += np.multiply.outer(A[:, ~feature].sum(axis=1), self.unit * self.c)
+        target = rows == self.n_features
+        if self.ridge.any():
+            S = rows[~target]
+            products[:, S] += A[:, ~target] * self._own_ridge(S)
+        if target.any():
+            products += np.multiply.outer(A[:, target].sum(axis=1), self.unit * self.c)
         return products
 
     def _target_moments(self) -> Vector:
