@@ -62,6 +62,7 @@ def beam(
     r, d = f.moment_rows(np.array([n]))[:, :n], diagonal[None, :n]
     values = diagonal[n:] / 2
     supports, inverses = np.empty((1, 0), dtype=np.intp), np.empty((1, 0, 0))
+    names = np.zeros(1, dtype=np.uint64)
     active, ahead = np.arange(n), NONE
     everywhere = None if n_active is None else Everywhere(f, r, d, n_active)
     for k in range(top):
@@ -75,23 +76,29 @@ def beam(
         ahead = foremost[0, :AHEAD]
         ahead = active[ahead[gains[0, ahead] > 0]]
         foremost = foremost[:, :children]
-        names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost]]
-        parents, p = best_children(values, gains, foremost, names, width)
+        children_names = names[:, None] + keys[active[foremost]]
+        parents, p = best_children(values, gains, foremost, children_names, width)
         if not len(p):
             return
-        S, inverse, entered = supports[parents], inverses[parents], active[p]
-        a = np.einsum("bij,bj->bi", inverse, entries(f, S, entered))
-        supports = np.concatenate([S, entered[:, None]], axis=1)
-        weights = np.concatenate([-a, np.ones((len(p), 1))], axis=1)
+        inverse, entered, each = inverses[parents], active[p], np.arange(len(p))
+        names = names[parents] + keys[entered]
+        supports = np.concatenate([supports[parents], entered[:, None]], axis=1)
+        rows, places = union(supports, n)
+        across = f.moment_block(rows, entered)[places[:, :k], each[:, None]]
+        weights = np.ones(supports.shape)
+        a = np.einsum("bij,bj->bi", inverse, across)
+        np.negative(a, out=weights[:, :k])
+        A = np.zeros((len(p), len(rows)))
+        A[each[:, None], places] = weights
         left, reached = d[parents, p], r[parents, p]
         step = Step(weights, reached, left)
         r, d = r[parents], d[parents]
         if everywhere is None:
-            step.update(r, d, combined(f, supports, weights, ahead=ahead))
+            step.update(r, d, f.moment_products(rows, A, ahead))
         else:
-            step.update(r, d, combined(f, supports, weights, active))
+            step.update(r, d, A @ f.moment_block(rows, active))
             everywhere.note(parents, step)
-        d[np.arange(len(p)), p] = 0.0
+        d[each, p] = 0.0
         values = values[parents] - reached**2 / (2 * left)
         inverses = np.empty((len(p), k + 1, k + 1))
         border = a / left[:, None]
@@ -157,22 +164,6 @@ def gains_of(f: Objective, r: Matrix, d: Matrix) -> Matrix:
     gains /= np.where(d > DEPENDENT, 2 * d, np.inf)
     gains[gains <= f.resolution] = 0.0
     return gains
-
-
-def entries(f: Objective, S: Support, p: Support) -> Matrix:
-    """M[j, p_b] for the features j of row b of S."""
-    rows, places = union(S, f.n_features)
-    return f.moment_block(rows, p)[places, np.arange(len(p))[:, None]]
-
-
-def combined(
-    f: Objective, S: Support, A: Matrix, columns: Support | None = None, ahead: Support = NONE
-) -> Matrix:
-    """Σ_j A_bj M_j over the features j of row b of S; of some columns only, or of all features."""
-    rows, weights = spread(S, A, f.n_features)
-    if columns is None:
-        return f.moment_products(rows, weights, ahead)
-    return weights @ f.moment_block(rows, columns)
 
 
 def largest(scores: Matrix, count: int) -> Support:

@@ -52,9 +52,9 @@ def single_changes(T: Matrix) -> Matrix:
     T may be a stack of tableaux.
     """
     d = T.diagonal(0, -2, -1)[..., :-1]
-    r = T[..., :-1, -1]
-    allowed = np.abs(d) > DEPENDENT
-    return np.where(allowed, -0.5 * r * r / np.where(allowed, d, 1.0), np.inf)
+    r = T[..., -1, :-1]
+    changes = np.full(d.shape, np.inf)
+    return np.divide(-0.5 * r * r, d, out=changes, where=np.abs(d) > DEPENDENT)
 
 
 def pair_changes(T: Matrix, first: Support, second: Support) -> Matrix:
