@@ -11,7 +11,7 @@ from ellzero.algorithms import search
 from ellzero.algorithms.beam import left_of
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.outside import Outside
-from ellzero.algorithms.sweep import tableau
+from ellzero.linalg import inverse_root
 from ellzero.objectives import panels
 from ellzero.objectives.design import Design
 from ellzero.objectives.kept_rows import KeptRows
@@ -146,9 +146,7 @@ def test_what_rough_rows_leave_open_is_decided_exactly(rng, monkeypatch, lazy_gr
 def reached(f, levels, W):
     moments = f.moment_block(np.append(W, f.n_features), np.append(W, f.n_features))
     outside = Outside(f, levels, W, moments)
-    views = [
-        outside.view(x, tableau(moments, np.searchsorted(W, x.support))) for x in levels.bests()
-    ]
+    views = [view for x in levels.bests() for view in outside.views(x)]
     return {len(view.S): set(found.tolist()) for view, found in outside.within_reach(views)}
 
 
@@ -197,8 +195,8 @@ def test_what_supports_leave_of_some_features(wide):
     X, y = wide
     f = LeastSquares(X, y, fit_intercept=True)
     supports, columns = np.array([[3, 8, 11], [90, 3, 70]]), np.array([1, 3, 8, 64, 149])
-    inverses = np.array([np.linalg.inv(f.moment_block(S, S)) for S in supports])
-    r, d = left_of(f, supports, inverses, columns)
+    roots = np.array([inverse_root(f.moment_block(S, S)) for S in supports])
+    r, d = left_of(f, supports, roots, columns)
     for S, own_r, own_d in zip(supports, r, d, strict=True):
         x = f.minimize(S)
         gradient = f.gradient(x)[columns] / f.scale[columns]

@@ -1,5 +1,7 @@
 """The parts of ellzero's search: the sweep operator, the beam, the levels, the working set."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -246,9 +248,7 @@ def test_no_feature_that_could_help_is_out_of_reach(rng, ridge, rough, request):
         levels.offer(np.sort(S), f.minimize(S).value)
     search = QuadraticSearch(f, levels)
     outside = Outside(f, levels, search.W, search.moments)
-    views = [
-        outside.view(x, tableau(search.moments, search.local(x.support))) for x in levels.bests()
-    ]
+    views = [view for x in levels.bests() for view in outside.views(x)]
     assert len(views) == 9
     for view, within in outside.within_reach(views):
         S, value = view.held.support, view.held.value
@@ -281,3 +281,55 @@ def test_a_pair_has_two_features_and_gains_nothing_by_dependence():
     C, every = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.arange(3)
     assert len(set(best_pair(C, np.zeros(3), np.array([1.0, 0.0, 0.0]), every))) == 2
     assert best_pair(C, np.zeros(3), np.array([1.0, 2.0, 0.9]), every).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("rank", "n"), [(1, 30), (2, 60)])
+def test_a_search_of_dependent_columns_ends(rank, n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, rank)) @ rng.normal(size=(rank, n))
+    y = rng.normal(size=40)
+    found = lz.path(lz.LeastSquares(X, y), range(1, 8))
+    least = 0.5 * np.linalg.norm(y - X @ np.linalg.lstsq(X, y)[0]) ** 2
+    assert_allclose([found[s].value for s in range(rank, 8)], least, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_local_search_is_better_on_small_data(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(54, 1)) + 1e-4 * rng.normal(size=(54, 40))
+    f = lz.LeastSquares(X, X @ rng.normal(size=40) + rng.normal(size=54))
+    found = lz.path(f, range(1, 13))
+    for method in ("omp", "ompr", "els", "exchange"):
+        other = lz.path(f, range(1, 13), method=method)
+        assert all(found[s].value <= other[s].value + f.resolution for s in found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_feature_is_no_pair_under_a_large_ridge(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 20))
+    f = lz.LeastSquares(X, X[:, :4].sum(axis=1) + rng.normal(size=60), ridge=1e9)
+    S, levels = np.array([3, 7, 11]), Levels(0, 5, 1, 0.0)
+    levels.offer(S, f.minimize(S).value)
+    search = QuadraticSearch(f, levels)
+    [x] = levels.take_fresh(5)
+    search.explore(x)
+    pairs = combinations(np.setdiff1d(np.arange(20), S), 2)
+    best = min((np.sort(np.append(S, pair)) for pair in pairs), key=lambda S: f.minimize(S).value)
+    assert levels.kept[5][0].support.tolist() == best.tolist()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-4, 1e-5])
+def test_nearly_dependent_columns_keep_their_digits(rng, noise):
+    X = rng.normal(size=(54, 2)) @ rng.normal(size=(2, 40)) + noise * rng.normal(size=(54, 40))
+    f = lz.LeastSquares(X, X @ rng.normal(size=40) / noise + rng.normal(size=54))
+    scale = f.minimize([]).value
+    for supports, values, _ in beam(f, 10, 8):
+        assert_allclose(values, [f.minimize(S).value for S in supports], atol=1e-5 * scale)
+    moments = f.moment_rows(np.arange(41))
+    S = np.sort(supports[0])
+    T = tableau(moments, S)
+    assert_allclose(T[-1, -1] / 2, f.minimize(S).value, atol=1e-5 * scale)
+    changed = single_changes(T) + T[-1, -1] / 2
+    wanted = [f.minimize(np.setxor1d(S, [i])).value for i in range(40)]
+    assert_allclose(changed, wanted, atol=1e-5 * scale)

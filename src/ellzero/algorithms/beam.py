@@ -54,6 +54,8 @@ def beam(
 
     Of the tableau of a support S the beam holds only the last column r and the diagonal d. A
     feature p that enters changes them by its row of the tableau, q = M_p − aᵀM_S, a = C_SS⁻¹C_Sp.
+    The inverse is held as its root B, BᵀB = C_SS⁻¹, which keeps the digits of columns that are
+    nearly dependent.
     """
     n = f.n_features
     keys = np.random.default_rng(0).integers(1 << 63, size=n, dtype=np.uint64)
@@ -61,50 +63,41 @@ def beam(
     assert diagonal is not None
     r, d = f.moment_rows(np.array([n]))[:, :n], diagonal[None, :n]
     values = diagonal[n:] / 2
-    supports, inverses = np.empty((1, 0), dtype=np.intp), np.empty((1, 0, 0))
-    names = np.zeros(1, dtype=np.uint64)
+    supports, roots = np.empty((1, 0), dtype=np.intp), np.empty((1, 0, 0))
     active, ahead = np.arange(n), NONE
     everywhere = None if n_active is None else Everywhere(f, r, d, n_active)
     for k in range(top):
         gains = gains_of(f, r, d)
         if everywhere is not None and (k % STRIDE == 0 or not gains.any()):
             active = everywhere.most_promising(supports, ahead)
-            r, d = left_of(f, supports, inverses, active)
+            r, d = left_of(f, supports, roots, active)
             gains = gains_of(f, r, d)
         children = min(width, CHILDREN)
         foremost = largest(gains, max(children, AHEAD))
         ahead = foremost[0, :AHEAD]
         ahead = active[ahead[gains[0, ahead] > 0]]
         foremost = foremost[:, :children]
-        children_names = names[:, None] + keys[active[foremost]]
-        parents, p = best_children(values, gains, foremost, children_names, width)
+        names = keys[supports].sum(axis=1)[:, None] + keys[active[foremost]]
+        parents, p = best_children(values, gains, foremost, names, width)
         if not len(p):
             return
-        inverse, entered, each = inverses[parents], active[p], np.arange(len(p))
-        names = names[parents] + keys[entered]
-        supports = np.concatenate([supports[parents], entered[:, None]], axis=1)
-        rows, places = union(supports, n)
-        across = f.moment_block(rows, entered)[places[:, :k], each[:, None]]
-        weights = np.ones(supports.shape)
-        a = np.einsum("bij,bj->bi", inverse, across)
-        np.negative(a, out=weights[:, :k])
-        A = np.zeros((len(p), len(rows)))
-        A[each[:, None], places] = weights
+        S, root, entered = supports[parents], roots[parents], active[p]
+        a = np.einsum("bji,bj->bi", root, np.einsum("bij,bj->bi", root, entries(f, S, entered)))
+        supports = np.concatenate([S, entered[:, None]], axis=1)
+        weights = np.concatenate([-a, np.ones((len(p), 1))], axis=1)
         left, reached = d[parents, p], r[parents, p]
         step = Step(weights, reached, left)
         r, d = r[parents], d[parents]
         if everywhere is None:
-            step.update(r, d, f.moment_products(rows, A, ahead))
+            step.update(r, d, combined(f, supports, weights, ahead=ahead))
         else:
-            step.update(r, d, A @ f.moment_block(rows, active))
+            step.update(r, d, combined(f, supports, weights, active))
             everywhere.note(parents, step)
-        d[each, p] = 0.0
+        d[np.arange(len(p)), p] = 0.0
         values = values[parents] - reached**2 / (2 * left)
-        inverses = np.empty((len(p), k + 1, k + 1))
-        border = a / left[:, None]
-        inverses[:, :k, :k] = inverse + a[:, :, None] * border[:, None, :]
-        inverses[:, :k, k] = inverses[:, k, :k] = -border
-        inverses[:, k, k] = 1 / left
+        roots = np.zeros((len(p), k + 1, k + 1))
+        roots[:, :k, :k] = root
+        roots[:, k] = weights / np.sqrt(left)[:, None]
         yield supports, values, ahead
 
 
@@ -143,17 +136,17 @@ class Everywhere:
 
 
 def left_of(
-    f: Objective, supports: Support, inverses: Matrix, columns: Support
+    f: Objective, supports: Support, roots: Matrix, columns: Support
 ) -> tuple[Matrix, Matrix]:
-    """r and d of some features, from the inverses of the moments of the supports."""
+    """r and d of some features, from the roots of the inverse moments of the supports."""
     features, places = union(supports, f.n_features)
     M = f.moment_block(np.append(features, f.n_features), columns)
-    across, diagonal = M[places], f.moment_diagonal
+    diagonal = f.moment_diagonal
     assert diagonal is not None
-    W = inverses @ across
-    target = f.moment_block(features, np.array([f.n_features]))[places, 0]
-    r = M[-1] - np.einsum("bk,bkc->bc", target, W)
-    d = diagonal[columns] - np.einsum("bkc,bkc->bc", across, W)
+    Z = roots @ M[places]
+    target = roots @ f.moment_block(features, np.array([f.n_features]))[places]
+    r = M[-1] - np.einsum("bk,bkc->bc", target[:, :, 0], Z)
+    d = diagonal[columns] - np.einsum("bkc,bkc->bc", Z, Z)
     d[(supports[:, :, None] == columns).any(axis=1)] = 0.0
     return r, d
 
@@ -164,6 +157,22 @@ def gains_of(f: Objective, r: Matrix, d: Matrix) -> Matrix:
     gains /= np.where(d > DEPENDENT, 2 * d, np.inf)
     gains[gains <= f.resolution] = 0.0
     return gains
+
+
+def entries(f: Objective, S: Support, p: Support) -> Matrix:
+    """M[j, p_b] for the features j of row b of S."""
+    rows, places = union(S, f.n_features)
+    return f.moment_block(rows, p)[places, np.arange(len(p))[:, None]]
+
+
+def combined(
+    f: Objective, S: Support, A: Matrix, columns: Support | None = None, ahead: Support = NONE
+) -> Matrix:
+    """Σ_j A_bj M_j over the features j of row b of S; of some columns only, or of all features."""
+    rows, weights = spread(S, A, f.n_features)
+    if columns is None:
+        return f.moment_products(rows, weights, ahead)
+    return weights @ f.moment_block(rows, columns)
 
 
 def largest(scores: Matrix, count: int) -> Support:

@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 from ellzero.algorithms.levels import Held, Levels
 from ellzero.algorithms.sweep import joint_changes
 from ellzero.core import Objective
-from ellzero.linalg import DEPENDENT
+from ellzero.linalg import DEPENDENT, inverse_root
 from ellzero.supports import Matrix, Support, Vector, at_once
 
 INSERTED = 3
@@ -26,8 +26,17 @@ class View(NamedTuple):
 
     held: Held
     S: Support  # in the working set
-    inverse: Matrix  # of the moments of S
-    coef: Vector
+    root: Matrix  # of the inverse of the moments of S
+    target: Vector  # the root times those of S with the target
+
+    @property
+    def coef(self) -> Vector:
+        return self.target @ self.root
+
+    @property
+    def diagonal(self) -> Vector:
+        """Of the inverse."""
+        return np.einsum("ij,ij->j", self.root, self.root)
 
 
 class Outside:
@@ -39,9 +48,11 @@ class Outside:
         assert diagonal is not None
         self._diagonal = diagonal[:-1]
 
-    def offer(self, kept: list[tuple[Held, Matrix]]) -> None:
-        """Offer what these features could do for some supports, whose tableaux are given."""
-        views = [self.view(x, T) for x, T in kept]
+    def offer(self, kept: list[Held]) -> None:
+        """Offer what these features could do for some supports."""
+        views = [view for x in kept for view in self.views(x)]
+        if not views:
+            return
         reached = list(self.within_reach(views))
         columns = np.unique(np.concatenate([own for _, own in reached]))
         rows = np.unique(np.concatenate([view.held.support for view in views]))
@@ -55,9 +66,11 @@ class Outside:
                 if len(here):
                     self._offer_columns(view, own, block[S[:, None], here])
 
-    def view(self, x: Held, T: Matrix) -> View:
+    def views(self, x: Held) -> list[View]:
+        """A view, if the features of the support are independent."""
         S = np.searchsorted(self.W, x.support)
-        return View(x, S, -T[S[:, None], S], T[S, -1])
+        root = inverse_root(self.moments[S[:, None], S])
+        return [] if root is None else [View(x, S, root, root @ self.moments[S, -1])]
 
     def within_reach(self, views: list[View]) -> Iterator[tuple[View, Support]]:
         """For every view the features outside that no bound excludes.
@@ -69,7 +82,7 @@ class Outside:
         """
         d = self._diagonal
         left, error = d.copy(), 0.0
-        for _, (spanned, doubt) in self._products(self._basis(views)):
+        for _, (spanned, doubt) in self._products(self._basis([view.S for view in views])):
             left -= np.einsum("ij,ij->j", spanned, spanned)
             error += float(doubt @ doubt)
         left -= 2 * np.sqrt(error * d) + error
@@ -80,29 +93,31 @@ class Outside:
         A[:, -1] = 1.0
         for a, view in zip(A, views, strict=True):
             a[view.S] = -view.coef
-        # of each support, the least |r| that may help at all or be better than what is kept
-        least = np.array([self._least(view) for view in views])[:, :, None]
+        least = np.array([self._thresholds(view) for view in views])[:, :, None]
         for part, (r, doubt) in self._products(A):
-            r = np.abs(r) + doubt[:, None]
+            np.abs(r, out=r)
+            r += doubt[:, None]
             with np.errstate(invalid="ignore"):  # inf · 0
-                reached = (r > least[part, 0] * hurdle) | (r * r > least[part, 1] * left)
+                reached = r > least[part, 0] * hurdle
+                r *= r
+                reached |= r > least[part, 1] * left
             reached &= outside
             for view, own in zip(views[part], reached, strict=True):
                 yield view, own.nonzero()[0]
 
-    def _least(self, view: View) -> tuple[float, float]:
+    def _thresholds(self, view: View) -> tuple[float, float]:
         """The least u of a support, and twice what an insertion must gain to be better than all
         that is kept; inf if there is nothing to exchange, or no place for one more."""
-        held, S, inverse, coef = view
-        u = np.sqrt((coef**2 / inverse.diagonal()).min(initial=np.inf))
-        if len(S) >= self.levels.top:
+        k = len(view.S)
+        u = np.sqrt((view.coef**2 / view.diagonal).min(initial=np.inf))
+        if k >= self.levels.top:
             return u, np.inf
-        larger = self.levels.kept[len(S) + 1]
-        return u, 2 * (held.value - larger[0].value) if larger else 0.0
+        larger = self.levels.kept[k + 1]
+        return u, 2 * (view.held.value - larger[0].value) if larger else 0.0
 
-    def _basis(self, views: list[View]) -> Matrix:
+    def _basis(self, supports: list[Support]) -> Matrix:
         """Combinations of the features of these supports that are orthonormal and span them."""
-        U = np.unique(np.concatenate([view.S for view in views]))
+        U = np.unique(np.concatenate(supports))
         rank = 0
         if len(U):
             C = self.moments[np.ix_(U, U)]
@@ -124,9 +139,9 @@ class Outside:
     def _offer_columns(self, view: View, columns: Support, block: Matrix) -> None:
         """Offer the best insertions of, and the best exchange for, features outside W."""
         x, S = view.held, view.held.support
-        residual = block[-1] - view.coef @ block[:-1]
-        across = view.inverse @ block[:-1]
-        left = self._diagonal[columns] - np.einsum("ij,ij->j", block[:-1], across)
+        Z = view.root @ block[:-1]
+        residual = block[-1] - view.target @ Z
+        left = self._diagonal[columns] - np.einsum("ij,ij->j", Z, Z)
         changes = -0.5 * residual**2 / np.where(left > DEPENDENT, left, np.inf)
         for c in changes.argsort()[:INSERTED]:
             value = float(x.value + changes[c])
@@ -135,7 +150,7 @@ class Outside:
             self.levels.offer(np.sort(np.append(S, columns[c])), value)
         if not len(S):
             return
-        changes = joint_changes(across, -view.inverse.diagonal(), view.coef, left, residual)
+        changes = joint_changes(view.root.T @ Z, -view.diagonal, view.coef, left, residual)
         j, c = divmod(int(changes.argmin()), len(columns))
         value = float(x.value + changes[j, c])
         if value < self.levels.limit(len(S)):

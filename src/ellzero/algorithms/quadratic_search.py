@@ -8,7 +8,7 @@ features, where tableaux are small; `widen` then looks at all features and lets 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,10 @@ REFILL = 20
 
 
 class Descent(NamedTuple):
-    """How to get at a tableau: by pivots from another one; `age` counts those since it was new."""
+    """How to get at a tableau: by pivots from another one; `age` counts those since it was new.
+
+    This is what a support remembers until its neighbours are looked at.
+    """
 
     parent: Matrix
     pivots: tuple[int, ...]
@@ -78,8 +81,14 @@ class QuadraticSearch:
             for S, value in zip(supports, values, strict=True):
                 if not value < self.levels.limit(len(S)):
                     break
-                self.levels.offer(np.sort(S), float(value))
+                self.keep(np.sort(S), float(value))
         self.use(np.concatenate(near))
+
+    def keep(self, S: Support, value: float, memory: Any = None) -> None:
+        """Offer a support; one at the floor would end the levels, so f itself is asked about it."""
+        if value <= self.levels.floor:
+            value = self.f.minimize(S).value
+        self.levels.offer(S, value, memory)
 
     def backward(self) -> None:
         """Offer what backward elimination finds."""
@@ -89,7 +98,7 @@ class QuadraticSearch:
             j = int(np.argmin(single_changes(T)[S]))
             pivot(T, int(S[j]))
             S = np.delete(S, j)
-            self.levels.offer(self.W[S], float(T[-1, -1] / 2))
+            self.keep(self.W[S], float(T[-1, -1] / 2))
 
     def settle(self) -> Iterator[None]:
         """Look at neighbours until none is better, first among the working set."""
@@ -113,9 +122,7 @@ class QuadraticSearch:
         new = [x for x in self.levels.bests() if not x.checked]
         for x in new:
             x.checked = True
-        known = [(x, T) for x in new if (T := self._tableau(x)) is not None]
-        if known:
-            Outside(self.f, self.levels, self.W, self.moments).offer(known)
+        Outside(self.f, self.levels, self.W, self.moments).offer(new)
         if self.levels.fresh:
             self.use(self.W)
         return bool(self.levels.fresh)
@@ -133,6 +140,7 @@ class QuadraticSearch:
         inside = self._inside(S)
         rest = (~inside).nonzero()[0]
         single, pair = single_changes(T), pair_changes(T, np.concatenate([S, rest]), rest)
+        pair[len(S) :].ravel()[:: len(rest) + 1] = np.inf  # a feature twice
         few = self.levels.breadth if len(S) < self.diverse else 2
         for grown, features in ((1, rest), (-1, S)):
             changes = single[features]
@@ -143,12 +151,13 @@ class QuadraticSearch:
             if changes.size:
                 i, j = divmod(int(changes.argmin()), len(rest))
                 self._offer(x, T, inside, (features[i], rest[j]), grown, changes[i, j])
+        x.memory = None
 
     def _offer(
         self, x: Held, T: Matrix, inside: Mask, move: tuple[int, ...], grown: int, change: float
     ) -> bool:
-        """Offer the support that a move leads to, which has so many features more; is it, or was
-        it, among the best?"""
+        """Offer the support that a move leads to, which has so many features more; false if it is
+        not better than what is kept."""
         value = float(x.value + change)
         if not value < self.levels.limit(len(x.support) + grown):
             return False
@@ -160,21 +169,18 @@ class QuadraticSearch:
             pivots = [abs(T[p, p]) for p in move]
             stable = UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE
             age = x.memory.age + len(move) if stable else RENEW
-            self.levels.offer(S, value, Descent(T, move, age))
+            self.keep(S, value, Descent(T, move, age))
         return True
 
     def _tableau(self, x: Held) -> Matrix | None:
-        """Of a support, which remembers it; None where its features are dependent."""
+        """Of a support; None where its features are dependent."""
         if x.memory is None or x.memory.age >= RENEW:
-            T = tableau(self.moments, self.local(x.support))
-            x.memory = None if T is None else Descent(T, (), 0)
-        elif x.memory.pivots:
-            T, pivots, age = x.memory
-            T = T.copy()
-            for p in pivots:
-                pivot(T, p)
-            x.memory = Descent(T, (), age)
-        return None if x.memory is None else x.memory.parent
+            x.memory = Descent(self.moments, (), 0)
+            return tableau(self.moments, self.local(x.support))
+        T = x.memory.parent.copy()
+        for p in x.memory.pivots:
+            pivot(T, p)
+        return T
 
     def _inside(self, S: Support) -> Mask:
         inside = np.zeros(len(self.W), dtype=bool)
@@ -192,6 +198,7 @@ class QuadraticSearch:
         S = (self._unregularised if rng.random() < 0.5 else self._rebuilt)(S, rng)
         T = tableau(self.moments, S)
         if T is None:
+            self.explored += 1  # or shakes would not end
             return False
         S, T = self._exchanged(T, S)
         return self.levels.offer(self.W[S], float(T[-1, -1] / 2))

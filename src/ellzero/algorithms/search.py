@@ -98,7 +98,7 @@ def quadratic_phases(
     yield from search.settle()
     width = round(effort * f.breadth)
     if width >= WORTHWHILE:
-        for x in exchanged(f, levels.top):
+        for x in exchanges_from_omp(f, levels.top):
             levels.offer(x.support, x.value)
         search.forward(width)
         yield from search.settle()
@@ -107,11 +107,14 @@ def quadratic_phases(
     yield from shakes(search, levels, proven, effort * share * search.explored, seed)
 
 
-def exchanged(f: Objective, top: int) -> Iterator[Iterate]:
+def exchanges_from_omp(f: Objective, top: int) -> Iterator[Iterate]:
     """What the best exchanges lead to from OMP's supports."""
-    for x in omp_steps(f, top):
-        for better in exchange_steps(f, x):
-            x = better
+    lowest = np.inf
+    for start in omp_steps(f, top):
+        if not start.value < lowest - f.resolution:
+            break  # nothing is left to be explained
+        lowest = start.value
+        *_, x = start, *exchange_steps(f, start)
         yield x
 
 

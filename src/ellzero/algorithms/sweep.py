@@ -10,9 +10,10 @@ one tells it for every pair of features: both enter, both leave, or one is excha
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from ellzero.linalg import DEPENDENT, inverse_of
+from ellzero.linalg import DEPENDENT, inverse_root
 from ellzero.supports import Matrix, Support, Vector
 
 CLEAR = 1e-8
@@ -25,14 +26,15 @@ def tableau(moments: Matrix, S: Support) -> Matrix | None:
     if not len(S):
         return T
     rows = moments[S]
-    inverse = inverse_of(rows[:, S])
-    if inverse is None:
+    root = inverse_root(rows[:, S])
+    if root is None:
         return None
-    W = inverse @ rows
-    T -= rows.T @ W
+    Z = root @ rows
+    T -= Z.T @ Z  # C_SS⁻¹ itself would lose the digits of columns that are nearly dependent
+    W = root.T @ Z
     T[S] = W
     T[:, S] = W.T
-    T[S[:, None], S] = -inverse
+    T[S[:, None], S] = -root.T @ root
     return T
 
 
@@ -46,7 +48,7 @@ def pivot(T: Matrix, p: int) -> None:
     T[p, p] = -1 / d
 
 
-def single_changes(T: Matrix) -> Matrix:
+def single_changes(T: Matrix) -> NDArray[np.float64]:
     """How the minimum changes when a feature enters or leaves; inf where it may not.
 
     T may be a stack of tableaux.
@@ -66,8 +68,12 @@ def pair_changes(T: Matrix, first: Support, second: Support) -> Matrix:
 
 
 def joint_changes(a: Matrix, d: Vector, r: Vector, e: Vector, t: Vector) -> Matrix:
-    """The same from what a tableau has across two sets, which is used up, and on its diagonal and
-    in its last column for each of them."""
+    """The changes (a_ij r_i t_j − ½ r_i² e_j − ½ d_i t_j²) / (d_i e_j − a_ij²).
+
+    a : the part of the tableau across the two sets, which is overwritten
+    d, r : its diagonal and its last column for the first set
+    e, t : and for the second
+    """
     change = np.zeros(a.shape)
     add_outer(change, -1.0, r, t)
     change *= a
@@ -75,8 +81,8 @@ def joint_changes(a: Matrix, d: Vector, r: Vector, e: Vector, t: Vector) -> Matr
     add_outer(change, 0.5, d, t * t)
     a *= a
     add_outer(a, -1.0, d, e)
-    # so a is less the determinant; of an exchange that is what is left of the one, times h of the
-    # other, and positive
+    # Now a is the determinant times −1. Of an exchange that is what is left of the one, times h of
+    # the other, and positive.
     unclear = (a > -CLEAR) & (a < DEPENDENT * np.abs(d).max(initial=1.0))
     a[unclear] = 1.0
     change /= a
@@ -86,5 +92,6 @@ def joint_changes(a: Matrix, d: Vector, r: Vector, e: Vector, t: Vector) -> Matr
 
 def add_outer(A: Matrix, weight: float, u: Vector, v: Vector) -> None:
     """A += weight · uvᵀ in place: BLAS takes a third of the time that NumPy takes to make uvᵀ."""
+    assert A.flags.c_contiguous  # BLAS works in it
     if A.size:
         blas.dger(weight, v, u, a=A.T, overwrite_a=True)
