@@ -13,7 +13,14 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from ellzero.checks import check_number
 from ellzero.core import Iterate, Iterates, Objective
-from ellzero.linalg import cholesky, independent, inverse_of, pseudo_inverse, solve_each
+from ellzero.linalg import (
+    cholesky,
+    independent,
+    inverse_root,
+    pseudo_inverse,
+    pseudo_inverse_root,
+    solve_each,
+)
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
@@ -36,11 +43,17 @@ class Tableau(NamedTuple):
 
     x: Vector  # restricted minimiser
     value: float
-    inverse: Matrix | None  # of C_SS; None if C_SS is singular
-    W: Matrix  # C_SS⁻¹ C_S,:
+    root: Matrix  # B with BᵀB = C_SS⁻¹, or its pseudo-inverse
+    regular: bool  # is C_SS?
+    Z: Matrix  # B C_S,:
     residual: Vector  # c − C_:,S x, minus the gradient
     inside: Vector  # the part of each column's squared norm that lies in the span of S
     left: Vector  # and what S leaves of it
+
+    @property
+    def h(self) -> Vector:
+        """The diagonal of C_SS⁻¹."""
+        return np.einsum("ij,ij->j", self.root, self.root)
 
 
 class Quadratic(Objective):
@@ -194,22 +207,22 @@ class Quadratic(Objective):
 
     def promising_insertions(self, S: Support, count: int) -> Support:
         """Where moments are not held, only columns that would gain much if S left all of them."""
-        inverse = None if self.keeps_moments else inverse_of(self._block(S))
-        if inverse is None:
+        root = None if self.keeps_moments else inverse_root(self._block(S))
+        if root is None:
             return super().promising_insertions(S, count)
-        residual = self.c - self.gram.combined(S, (inverse @ self.c[S])[None])[0]
+        residual = self.c - self.gram.combined(S, (root @ self.c[S] @ root)[None])[0]
         norm = self.gram.diagonal + self._penalty
         gain = np.where(self.outside(S), residual * residual / independent(norm), -np.inf)
         few = smallest(-gain, max(SCREENED, count))
-        across = self.gram.block(S, few)
-        left = norm[few] - np.einsum("ij,ij->j", across, inverse @ across)
+        Z = root @ self.gram.block(S, few)
+        left = norm[few] - np.einsum("ij,ij->j", Z, Z)
         return few[smallest(-(residual[few] ** 2) / independent(left), count)]
 
     def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
         t = self._tableau(S)
-        if t.inverse is None:
+        if not t.regular:
             return super().removal_values(S)
-        return self.unit**2 * (t.value + t.x**2 / (2 * t.inverse.diagonal()))
+        return self.unit**2 * (t.value + t.x**2 / (2 * t.h))
 
     def rounding(self, x: Iterate) -> float:
         """An entry of C is known to a few units in the last place, and so are its products."""
@@ -224,9 +237,9 @@ class Quadratic(Objective):
 
     def exchange_values(self, S: Support, x0: Iterate | None = None) -> Matrix:
         t = self._tableau(S)
-        if t.inverse is None:
+        if not t.regular:
             return super().exchange_values(S)
-        values = self._exchange_values(t, t.inverse, slice(None))
+        values = self._exchange_values(t, slice(None))
         values[:, ~self.outside(S)] = np.inf
         return values
 
@@ -237,21 +250,20 @@ class Quadratic(Objective):
         most favourable case is a column whose part inside the span of S is all due to j.
         """
         t = self._tableau(S)
-        if t.inverse is None:
+        if not t.regular:
             return super().best_exchange(S, x0)
-        cost = (t.x**2 / (2 * t.inverse.diagonal())).min()
+        cost = (t.x**2 / (2 * t.h)).min()
         d = t.left + t.inside
         hurdle = np.sqrt(2 * cost) * (np.sqrt(d) - np.sqrt(np.clip(t.inside, 0.0, d)))
         columns = np.flatnonzero((np.abs(t.residual) >= hurdle * (1 - 1e-9)) & self.outside(S))
         if not len(columns):
             return 0, 0, np.inf
-        values = self._exchange_values(t, t.inverse, columns)
+        values = self._exchange_values(t, columns)
         j, i = divmod(int(np.argmin(values)), len(columns))
         return int(S[j]), int(columns[i]), float(values[j, i])
 
-    def _exchange_values(self, t: Tableau, inverse: Matrix, columns: Any) -> Matrix:
-        h = inverse.diagonal()
-        W = t.W[:, columns]
+    def _exchange_values(self, t: Tableau, columns: Any) -> Matrix:
+        h, W = t.h, t.root.T @ t.Z[:, columns]
         removed = t.value + t.x**2 / (2 * h)
         residual = W * (t.x / h)[:, None]
         residual += t.residual[columns]
@@ -359,17 +371,21 @@ class Quadratic(Objective):
         key, last = S.tobytes(), self._last
         if last is not None and last[0] == key and last[1] is self.ridge:
             return last[2]
-        rows = self.gram.rows(S)
         block = self._block(S)
-        inverse = inverse_of(block)
-        usable = pseudo_inverse(block) if inverse is None else inverse
-        c = self.c[S]
-        x = usable @ c
-        W = usable @ rows
-        inside = np.einsum("ij,ij->j", rows, W)
-        left = self.gram.diagonal + self._penalty - inside
-        value = float(self.half - 0.5 * c @ x)
-        t = Tableau(x, value, inverse, W, self.c - x @ rows, inside, left)
+        inverse = inverse_root(block)
+        root = pseudo_inverse_root(block) if inverse is None else inverse
+        Z, target = root @ self.gram.rows(S), root @ self.c[S]
+        inside = np.einsum("ij,ij->j", Z, Z)
+        t = Tableau(
+            x=target @ root,
+            value=float(self.half - 0.5 * target @ target),
+            root=root,
+            regular=inverse is not None,
+            Z=Z,
+            residual=self.c - target @ Z,
+            inside=inside,
+            left=self.gram.diagonal + self._penalty - inside,
+        )
         self._last = key, self.ridge, t
         return t
 
