@@ -40,8 +40,14 @@ def main() -> None:
         if (p.quick if args.quick else p.full) and chosen(p.name, args.problems)
     ]
     solvers = [name for name in all_solvers() if chosen(name, args.solvers)]
+    if not problems or not solvers:
+        kind, pattern = ("solvers", args.solvers) if problems else ("problems", args.problems)
+        quick = ", or none of them is a quick one" if args.quick and not problems else ""
+        sys.exit(f"benchmarks: no {kind} match {pattern!r}{quick}.")
     limits = runner.Limits(args.limit, 3 * args.limit)
-    out = args.out or RESULTS / ("quick.json" if args.quick else "full.json")
+    everything = args.problems == args.solvers == "*"
+    kind = "quick" if args.quick else "full" if everything else "part"
+    out = args.out or RESULTS / f"{kind}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {
         "machine": facts.machine(),
@@ -59,7 +65,7 @@ def main() -> None:
     if not args.no_page:
         from benchmarks import page
 
-        page.write(out, page.folder_for(out, args.quick))
+        page.write(out, page.folder_for(out))
 
 
 def write(out: Path, results: dict[str, Any]) -> None:

@@ -38,9 +38,12 @@ search is equally wide everywhere. The exponents are those over the larger half 
 """
 
 
-def folder_for(results: Path, quick: bool) -> Path:
-    """Where the page goes: docs/ for the full run, beside the results for a quick one."""
-    return results.parent / results.stem if quick else ROOT / "docs"
+FULL = ROOT / "benchmarks/results/full.json"
+
+
+def folder_for(results: Path) -> Path:
+    """Where the page goes: docs/ for the full run, beside the results for any other."""
+    return ROOT / "docs" if results.resolve() == FULL else results.with_suffix("")
 
 
 def write(results: Path, folder: Path) -> Path:
@@ -241,5 +244,5 @@ def title(board: Board) -> str:
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks/results/full.json"
-    write(given, folder_for(given, quick=given.stem != "full"))
+    given = Path(sys.argv[1]) if len(sys.argv) > 1 else FULL
+    write(given, folder_for(given))

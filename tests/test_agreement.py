@@ -383,6 +383,22 @@ def test_data_frames_are_arrays():
     )
 
 
+def test_frames_may_hold_several_kinds_of_numbers(rng):
+    pandas = pytest.importorskip("pandas")
+    X = rng.normal(size=(30, 4))
+    X[:, 1], X[:, 2] = X[:, 1] > 0, np.round(X[:, 2])
+    y = X @ [1.0, 2.0, 3.0, 4.0]
+    frame = pandas.DataFrame(X, columns=list("abcd")).astype({"b": bool, "c": int})
+    for form in (frame, frame.convert_dtypes(), frame.astype({"a": "Float64", "b": "boolean"})):
+        f = LeastSquares(form, y)
+        assert f.feature_names == ("a", "b", "c", "d")
+        assert_same_solution(lz.exchange(f, 3), lz.exchange(LeastSquares(X, y), 3), 1e-14)
+    holes = frame.convert_dtypes()
+    holes.loc[3, "c"] = pandas.NA
+    with pytest.raises(ValueError, match="X: column 2 has 1 NaN"):
+        LeastSquares(holes, y)
+
+
 def test_float32_is_used_as_it_is():
     p = random_problem(4)
     narrow = p.X.astype(np.float32)

@@ -126,7 +126,7 @@ class TestData:
 def test_a_text_column_of_a_frame():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X).assign(town="Ulm")
-    with refuses("X: expected numbers"):
+    with refuses("X: expected numbers, got dtype .* in column 'town'"):
         LeastSquares(frame, Y)
 
 
@@ -142,6 +142,23 @@ def test_values_that_cannot_be_squared():
         LeastSquares(with_entry(X, (7, 2), 1e200), Y)
     with refuses("y: .*too large"):
         LeastSquares(X, with_entry(Y, 7, 1e200))
+    with refuses("y: .*too small"):
+        LeastSquares(X, 1e-160 * Y)
+    for form in (np.asarray, sparse.csr_matrix):
+        for scale in (1e-155, 1e-170):
+            with refuses("X: column 2 .*too small"):
+                LeastSquares(form(X * [1, 1, scale, 1, 1]), Y)
+
+
+@pytest.mark.usefixtures("gram")
+def test_columns_of_zeros_are_not_too_small():
+    empty = X * [1, 1, 0, 1, 1]
+    weight = np.arange(20) > 7
+    for form in (np.asarray, sparse.csr_matrix):
+        assert lz.omp(LeastSquares(form(empty), Y), 2).status is lz.Status.COMPLETE
+        seen_by_nobody = form(with_entry(empty, (7, 2), 1e-200))
+        found = lz.omp(LeastSquares(seen_by_nobody, Y, sample_weight=weight), 2)
+        assert 2 not in found.support
 
 
 @pytest.mark.parametrize(

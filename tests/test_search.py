@@ -11,7 +11,7 @@ from ellzero.algorithms.beam import STRIDE, beam
 from ellzero.algorithms.levels import Levels
 from ellzero.algorithms.outside import Outside
 from ellzero.algorithms.quadratic_search import QuadraticSearch
-from ellzero.algorithms.search import shakes
+from ellzero.algorithms.search import rounds_of, shakes
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
 from ellzero.objectives.all_subsets import best_of_all, best_pair
 
@@ -216,7 +216,7 @@ def test_sizes_above_one_at_the_floor_are_shaken_no_more():
         levels.offer(np.arange(k), 4.0 - k)
 
     class Search:
-        explored = 0
+        explored = 1
 
         def shake(self, k, rng):
             assert k <= levels.top
@@ -227,9 +227,39 @@ def test_sizes_above_one_at_the_floor_are_shaken_no_more():
             return iter(())
 
     search = Search()
-    list(shakes(search, levels, {}, 5, 0))
+    search.levels = levels
+    list(shakes(search, {}, 5, 0))
     assert levels.top == 1
-    assert search.explored == 1
+    assert search.explored == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_twice_the_effort_is_never_worse(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6)) @ rng.normal(size=(6, 150)) + rng.normal(size=(40, 150))
+    f = lz.LeastSquares(X, X[:, :12] @ rng.normal(size=12) + rng.normal(size=40))
+    paths = [lz.path(f, range(1, 16), effort=effort) for effort in (0, 0.25, 0.5, 1, 2)]
+    values = np.array([[found.value for found in path.values()] for path in paths])
+    assert (np.diff(values, axis=0) <= f.resolution).all()
+    assert (values[-1] < values[0] - f.resolution).any()
+
+
+def test_rounds_of_effort_double():
+    assert list(rounds_of(1.0, 256)) == [(0.125, 0), (0.25, 64), (0.5, 128), (1.0, 256)]
+    assert list(rounds_of(2.0, 10)) == [(2.0, 0)]
+    assert list(rounds_of(0.0, 256)) == [(0.0, 0)]
+
+
+def test_copied_levels_go_their_own_way():
+    levels = Levels(1, 2, breadth=1, resolution=0.0)
+    levels.offer(np.array([1]), 5.0)
+    levels.take_fresh(2)
+    other = levels.copy()
+    assert other.offer(np.array([2]), 4.0)
+    assert levels.kept[1][0].value == 5.0
+    assert not levels.kept[1][0].displaced
+    assert not levels.fresh
+    assert levels.offer(np.array([2]), 4.0)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])

@@ -99,6 +99,17 @@ def test_repr_and_frame_show_the_path(f):
     assert_allclose(
         frame["coefficient"], [*path[1].x[path[1].support], *path[2].x[path[2].support]]
     )
+    for wrong in (names[1:], [*names, "one more"]):
+        with pytest.raises(ValueError, match=rf"feature_names: expected {len(names)} names"):
+            path.to_frame(wrong)
+
+
+def test_names_of_a_frame_are_shown(rng):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(rng.normal(size=(30, 3)), columns=["size", "age", "rooms"])
+    path = lz.path(lz.LeastSquares(X, 2 * X["age"] + X["rooms"]), [1, 2])
+    assert [line.split()[2:] for line in repr(path).splitlines()[2:]] == [["+age"], ["+rooms"]]
+    assert path.to_frame()["feature"].tolist() == ["age", "age", "rooms"]
 
 
 @pytest.mark.parametrize(

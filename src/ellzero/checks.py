@@ -43,14 +43,15 @@ def check_callback(callback: Any) -> None:
         raise TypeError(f"callback: expected a function of an iterate, got {callback!r}.")
 
 
-def check_sparsity(f: Objective, s: Any) -> int:
+def check_sparsity(f: Objective, s: Any, name: str = "s") -> int:
     if isinstance(s, bool) or not isinstance(s, int | np.integer):
-        raise TypeError(f"s: expected a whole number of features, got {s!r}.")
+        raise TypeError(f"{name}: expected a whole number of features, got {s!r}.")
     free = f.n_choosable
     if not 1 <= s <= free:
         forced = f" ({f.n_features} in all, {len(f.forced)} of them forced)" if f.forced else ""
         raise ValueError(
-            f"s: expected 1 to {free}, the number of features that can be chosen{forced}; got {s}."
+            f"{name}: expected 1 to {free}, the number of features that can be chosen{forced}; "
+            f"got {s}."
         )
     return int(s)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -63,13 +63,17 @@ class Path(Mapping[int, Solution]):
         """
         import pandas
 
-        first = next(iter(self.values()), None)
-        known = None if first is None else first.feature_names
-        names = known if feature_names is None else feature_names
+        names = self._names if feature_names is None else list(feature_names)
+        for found in self.values():
+            if len(names) != found.n_features:
+                raise ValueError(
+                    f"feature_names: expected {found.n_features} names, one per feature, "
+                    f"got {len(names)}."
+                )
         rows = [
             {
                 "s": s,
-                "feature": j if names is None else names[j],
+                "feature": names[j],
                 "coefficient": coefficient,
                 "value": solution.value,
                 "status": solution.status.name,
@@ -81,14 +85,21 @@ class Path(Mapping[int, Solution]):
         ]
         return pandas.DataFrame(rows, columns=["s", "feature", "coefficient", "value", "status"])
 
+    @property
+    def _names(self) -> Sequence[Any]:
+        """Those of the data, otherwise indices."""
+        known = ((found.feature_names, found.n_features) for found in self.values())
+        names, n_features = next(known, (None, 0))
+        return names or range(n_features)
+
     def __repr__(self) -> str:
+        names = self._names
         lines = [f"Path of {len(self)} sizes", f"{'s':>4}  {'value':>14}  entered (+) and left (−)"]
         before: set[int] = set()
         for s, found in self.items():
             now = set(found.support.tolist())
-            moves = [f"+{j}" for j in sorted(now - before)] + [
-                f"−{j}" for j in sorted(before - now)
-            ]
+            moves = [f"+{names[j]}" for j in sorted(now - before)]
+            moves += [f"−{names[j]}" for j in sorted(before - now)]
             shown = " ".join(moves[:12]) + (" ..." if len(moves) > 12 else "")
             lines.append(f"{s:>4}  {found.value:>14.8g}  {shown}")
             before = now
@@ -117,9 +128,9 @@ def path(
         stopped; "arht" takes them side by side, and every size has what was found until then
     n_jobs : for any algorithm but "auto" and "omp", how many sizes joblib runs at the same time;
         the answers are the same
-    options : for "auto" `effort` (time for quality; 1 by default), `max_iter` (improvements after
-        which to stop; no limit by default) and `random_state` (0 by default); otherwise those of
-        the algorithm
+    options : for "auto" `effort` (time for quality: 1 by default, and twice the effort is never
+        worse), `max_iter` (improvements after which to stop; no limit by default) and
+        `random_state` (0 by default); otherwise those of the algorithm
 
     Examples
     --------
@@ -135,7 +146,7 @@ def path(
     check_n_jobs(n_jobs)
     if not isinstance(sizes, Iterable):
         raise TypeError(f"sizes: expected several sizes, such as range(1, 11), got {sizes!r}.")
-    wanted = sorted({check_sparsity(f, s) for s in sizes})
+    wanted = sorted({check_sparsity(f, s, "sizes") for s in sizes})
     if not wanted:
         raise ValueError("sizes: expected at least one size.")
     if method == "auto":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,13 @@ class Levels:
         self.kept: dict[int, list[Held]] = {k: [] for k in range(bottom, top + 1)}
         self.fresh: list[Held] = []
         self._seen: set[bytes] = set()
+
+    def copy(self) -> Levels:
+        """Of settled levels; what is offered to the one is not offered to the other."""
+        other = copy(self)
+        other.kept = {k: [replace(x) for x in kept] for k, kept in self.kept.items()}
+        other.fresh, other._seen = [], set(self._seen)
+        return other
 
     def __iter__(self) -> Iterator[Held]:
         return (x for kept in self.kept.values() for x in kept)

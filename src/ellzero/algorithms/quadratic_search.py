@@ -8,6 +8,7 @@ features, where tableaux are small; `widen` then looks at all features and lets 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,19 @@ class QuadraticSearch:
         self.moments = self.f.moment_block(rows, rows)
         for x in self.levels:
             x.memory = None  # tableaux of other features
+
+    def copy(self) -> QuadraticSearch:
+        """A search that goes on from the same (settled) levels, on its own."""
+        other = copy(self)
+        other.levels = self.levels.copy()
+        return other
+
+    def learn_from(self, other: QuadraticSearch) -> None:
+        """Offer what another search holds."""
+        for x in other.levels:
+            self.keep(x.support, x.value)
+        if self.levels.fresh:
+            self.use(self.W)
 
     def local(self, S: Support) -> Support:
         """Where features are in the working set."""

@@ -12,6 +12,7 @@ model, or gradients, propose and f decides (`model_search`).
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -36,7 +37,7 @@ ACTIVE, WIDER = 192, 6
 """... that beam looks at so few of them in every step, which lets it be wider."""
 
 WORTHWHILE = 64
-"""A second beam comes if it is at least this wide."""
+"""More beams come if they are at least this wide."""
 
 NEGLIGIBLE = 100
 """A value that is so many times the resolution above the floor is at the floor."""
@@ -52,8 +53,9 @@ def search_steps(
 
     Parameters
     ----------
-    effort : 0 stops when no neighbour is better; 1 adds a wide beam where the data are small, and
-        shakes supports until that has not helped for a while; larger numbers: wider and longer
+    effort : 0 stops when no neighbour is better; 1 adds wide beams where the data are small, and
+        shakes supports until that has not helped for a while; larger numbers: wider and longer.
+        Twice the effort is never worse: it does the same first
     """
     quadratic = f.moment_diagonal is not None
     affordable = quadratic or f.breadth > 1
@@ -96,15 +98,30 @@ def quadratic_phases(
     if f.n_choosable <= SMALL:
         search.backward()
     yield from search.settle()
-    width = round(effort * f.breadth)
-    if width >= WORTHWHILE:
-        for x in exchanges_from_omp(f, levels.top):
-            levels.offer(x.support, x.value)
-        search.forward(width)
-        yield from search.settle()
+    begun = search.copy()
+    (part, _), *wider = rounds_of(effort, f.breadth)
     # where data are large, supports differ clearly and shakes help less often
-    share = 1 / 2 if width >= WORTHWHILE else 1 / 8
-    yield from shakes(search, levels, proven, effort * share * search.explored, seed)
+    yield from shakes(search, proven, part / 8, seed)
+    exchanged = list(exchanges_from_omp(f, levels.top)) if wider else []
+    for part, width in wider:
+        other = begun.copy()
+        for x in exchanged:
+            other.levels.offer(x.support, x.value)
+        other.forward(width)
+        for _ in chain(other.settle(), shakes(other, proven, part / 2, seed)):
+            search.learn_from(other)
+            yield
+        yield from search.settle()
+
+
+def rounds_of(effort: float, breadth: int) -> Iterator[tuple[float, int]]:
+    """Parts of the effort, each twice the one before, and how wide a beam they are worth, or 0."""
+    width = round(effort * breadth)
+    if width < WORTHWHILE:
+        yield effort, 0
+    else:
+        yield from rounds_of(effort / 2, breadth)
+        yield effort, width
 
 
 def exchanges_from_omp(f: Objective, top: int) -> Iterator[Iterate]:
@@ -133,17 +150,15 @@ def model_phases(
     if patience > 0:
         levels.fresh = levels.bests()
         yield from search.settle()
-        yield from shakes(search, levels, proven, patience * search.explored / 2, seed)
+        yield from shakes(search, proven, patience / 2, seed)
 
 
 def shakes(
-    search: QuadraticSearch | ModelSearch,
-    levels: Levels,
-    proven: dict[int, bool],
-    patience: float,
-    seed: Any,
+    search: QuadraticSearch | ModelSearch, proven: dict[int, bool], patience: float, seed: Any
 ) -> Iterator[None]:
-    """Shake supports of random sizes until this has not helped for `patience` supports."""
+    """Shake supports of random sizes until this has not helped for a while: for `patience` times as
+    many supports as were looked at before."""
+    levels, patience = search.levels, patience * search.explored
     sizes = [len(x.support) for x in levels.bests() if len(x.support)]
     sizes = [k for k in sizes if not proven.get(k)]
     z, last_success = 0, search.explored

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.memory import keep_freed
-from ellzero.supports import Support, Vector
+from ellzero.supports import Support, Vector, at_once
 from ellzero.threads import in_parts
 
 BLOCK_BYTES = 1 << 21  # a block of rows that stays in the processor's cache
@@ -29,11 +29,15 @@ TOLERATED_LOSS = 1e4
 """A centred moment taken as the difference of raw ones loses log10(raw / centred) digits."""
 
 
+VANISHED = 1e-305
+"""Squares that are less have lost digits, or all of them."""
+
+
 class Design:
     def __init__(self, X: Any):
         keep_freed()
         self.names = _column_names(X)
-        X = _canonical(X.tocsc()) if sparse.issparse(X) else as_array(X, "X")
+        X = _canonical(X.tocsc()) if sparse.issparse(X) else _as_table(X)
         if X.dtype.kind not in "fiub":
             raise TypeError(
                 f"X: expected numbers, got dtype {X.dtype}; encode text and categories first."
@@ -96,6 +100,18 @@ class Design:
                     f"X: column {j} has {len(bad)} NaN or infinite value(s), the first in row "
                     f"{bad[0]}; drop or impute them."
                 )
+
+    def raise_if_squares_vanish(self, mean_squares: Vector, weight: Vector | None) -> None:
+        """A column that is not zero must not seem to be."""
+        (small,) = (mean_squares < VANISHED).nonzero()
+        if self.is_sparse:
+            small = small[np.diff(self.X.indptr)[small] > 0]
+        counts = slice(None) if weight is None else weight > 0
+        for part in at_once(len(small), self.shape[0]):
+            nonzero = self.columns(small[part])[counts].any(axis=0)
+            if nonzero.any():
+                j = small[part][nonzero.argmax()]
+                raise ValueError(f"X: column {j} is too small to square in float64; rescale it.")
 
     def columns(self, S: NDArray[np.intp]) -> NDArray[np.float64]:
         """X[:, S] as a dense float64 array."""
@@ -278,6 +294,21 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name}: cannot be made into an array ({error}).") from None
+
+
+def _as_table(X: Any) -> NDArray[Any]:
+    """A data frame may have columns of several kinds of numbers."""
+    table = as_array(X, "X")
+    if table.dtype != object or not hasattr(X, "dtypes") or not hasattr(X, "items"):
+        return table
+    for name, column in X.items():
+        if column.dtype.kind not in "fiub":
+            raise TypeError(
+                f"X: expected numbers, got dtype {column.dtype} in column {name!r}; encode text "
+                "and categories first."
+            )
+    columns = [column.to_numpy(np.float64, na_value=np.nan) for _, column in X.items()]
+    return np.column_stack(columns)
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from scipy.linalg import lapack, lstsq
 
 from ellzero.checks import as_support
 from ellzero.core import Iterate, Model
-from ellzero.objectives.design import Design, check_ridge, check_target, check_weight
+from ellzero.objectives.design import VANISHED, Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     CONSTANT,
     LARGEST_GRAM,
@@ -63,8 +63,12 @@ class LeastSquares(Quadratic):
         m, n = design.shape
         y = check_target(y, m)
         w = check_weight(sample_weight, m)
+        if 0 < np.abs(y).max() < np.sqrt(VANISHED):
+            raise ValueError("y: is too small to square in float64; rescale it.")
         if n <= LARGEST_GRAM:
             stats = Statistics.from_arrays(design, y, w)
+            squares = stats.xx.diagonal() / stats.weight + stats.mean**2
+            design.raise_if_squares_vanish(squares, w)
             self._set_statistics(stats, fit_intercept, forced, ridge)
         else:
             self._set_lazily(design, y, w, fit_intercept, forced, ridge)
@@ -128,6 +132,7 @@ class LeastSquares(Quadratic):
             if not np.isfinite(gram.norms2).all():
                 design.raise_if_not_finite()
             check_squarable(gram.norms2, float(weight @ y**2))
+            design.raise_if_squares_vanish(gram.norms2 / weight.sum() + gram.mean**2, w)
         t = y - np.average(y, weights=w) if fit_intercept else y
         on_forced = gram.N.T @ (weight * t)
         yy = float(weight @ t**2 - on_forced @ gram.K @ on_forced)
