@@ -13,7 +13,6 @@ from ellzero.algorithms.outside import Outside
 from ellzero.algorithms.quadratic_search import QuadraticSearch
 from ellzero.algorithms.search import rounds_of, shakes
 from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
-from ellzero.objectives.all_subsets import best_of_all, best_pair
 
 N = 9
 
@@ -289,28 +288,6 @@ def test_no_feature_that_could_help_is_out_of_reach(rng, ridge, rough, request):
             assert f.insertion_values(S)[beyond].min() >= larger - f.resolution
         if len(S):
             assert f.exchange_values(S)[:, beyond].min() >= value - f.resolution
-
-
-@pytest.mark.parametrize("penalty", [0.0, 0.2])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_best_pair_is_the_best_of_all_pairs(seed, penalty):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 45)) + rng.normal(size=(60, 1))
-    X[:, 40], X[:, 41], X[:, 42] = X[:, 3], -2 * X[:, 40], 0.0  # copies, and nothing at all
-    X[:, 44] = X[:, 43] + 1e-3 * X[:, 44]
-    y = (X[:, 43] - X[:, 44]) * 500 + X[:, :3].sum(axis=1) + rng.normal(size=60)
-    C, features = X.T @ X, np.delete(np.arange(45), 7)
-    scale = np.sqrt(np.where(C.diagonal() > 0, C.diagonal(), 1.0))
-    C, c = C / scale / scale[:, None], X.T @ y / scale / 100
-    penalties = np.full(45, penalty)
-    pair = best_pair(C, penalties, c, features)
-    assert sorted(pair) == sorted(best_of_all(C, penalties, c, features, k=2))
-
-
-def test_a_pair_has_two_features_and_gains_nothing_by_dependence():
-    C, every = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.arange(3)
-    assert len(set(best_pair(C, np.zeros(3), np.array([1.0, 0.0, 0.0]), every))) == 2
-    assert best_pair(C, np.zeros(3), np.array([1.0, 2.0, 0.9]), every).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("rank", "n"), [(1, 30), (2, 60)])

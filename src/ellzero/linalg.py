@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from ellzero.supports import Matrix
+from ellzero.supports import Matrix, Vector
 
 DEPENDENT = 1e-11
 """A column of unit norm is dependent on others when less than this is left of its squared norm."""
+
+SUSPICIOUS = 1e-3
+"""Where those before leave less than this of two columns, all others may leave far less of one."""
 
 
 def cholesky(A: Matrix) -> Matrix | None:
@@ -17,9 +20,18 @@ def cholesky(A: Matrix) -> Matrix | None:
     if not len(A):
         return A
     factor, info = lapack.dpotrf(A, lower=1)
-    if info != 0 or (factor.diagonal() ** 2 <= DEPENDENT * A.diagonal()).any():
+    if info != 0 or not are_independent(factor, A.diagonal()):
         return None
     return factor
+
+
+def are_independent(factor: Matrix, diagonal: Vector) -> bool:
+    """Do all other columns leave enough of each? The factor tells what those before it leave."""
+    left = factor.diagonal() ** 2 / diagonal
+    if np.count_nonzero(left < SUSPICIOUS) > 1:
+        B = np.tril(lapack.dtrtri(factor, lower=1)[0])
+        left = 1 / (np.einsum("ij,ij->j", B, B) * diagonal)
+    return bool((left > DEPENDENT).all())
 
 
 def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
@@ -33,10 +45,10 @@ def solve_each(A: Matrix, c: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
         lapack.dposv(factor, b, 1, 1, 1)[2]  # lower, overwrite_a, overwrite_b: names take time
         for factor, b in zip(A.transpose(0, 2, 1), x, strict=True)
     ]
-    distinct = A.diagonal(0, 1, 2) ** 2 > DEPENDENT * diagonals
     regular = np.equal(failed, 0)
-    if not distinct.all():
-        regular &= distinct.all(axis=1)
+    suspicious = A.diagonal(0, 1, 2) ** 2 < SUSPICIOUS * diagonals
+    for k in np.flatnonzero(suspicious.any(axis=1)):
+        regular[k] = regular[k] and are_independent(A[k].T, diagonals[k])
     A.reshape(len(A), -1)[:, :: A.shape[1] + 1] = diagonals
     return x[:, :, 0], regular
 

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ellzero.algorithms.arht import arht, arht_path, same_at_all_sizes
 from ellzero.algorithms.els import els
 from ellzero.algorithms.exchange import exchange
@@ -23,7 +25,7 @@ from ellzero.checks import (
     check_options,
     check_sparsity,
 )
-from ellzero.core import Iterate, Objective, Solution, Status
+from ellzero.core import Iterate, Model, Objective, Solution, Status
 from ellzero.driver import Callback, solution, warn_of
 from ellzero.parallel import check_n_jobs, in_shares, workers
 from ellzero.supports import magnitudes
@@ -200,29 +202,45 @@ def _searched(
                 status = Status.STOPPED
                 break
     best.setdefault(0, f.minimize([]))
-    _make_monotone(f, best, wanted[-1])
-    return Path((s, _found(f, best[s], proven, status, traces)) for s in wanted)
+    models = _made_monotone(f, best, wanted[-1])
+    return Path((s, _found(f, best[s], models.get(s), proven, status, traces)) for s in wanted)
 
 
 def _found(
     f: Objective,
     x: Iterate,
+    model: Model | None,
     proven: dict[int, bool],
     status: Status,
     traces: dict[int, list[Iterate]],
 ) -> Solution:
     s = len(x.support)
     ended = Status.OPTIMAL if proven.get(s) else status
-    return solution(x, f.complete(x), ended, "auto", tuple(traces.get(s, ())))
+    return solution(x, model or f.complete(x), ended, "auto", tuple(traces.get(s, ())))
 
 
-def _make_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> None:
-    """A search cut short may have left a level out, or above a smaller one: add a feature."""
+def _made_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> dict[int, Model]:
+    """A search cut short may have left a level out, or above a smaller one, as may one that was
+    misled by moments: add a feature. Where f is quadratic, what is reported of all sizes decides,
+    and is returned."""
+    models: dict[int, Model] = {}
+
+    def value(s: int) -> float:
+        if s not in best:
+            return np.inf
+        if f.moment_diagonal is None:
+            return best[s].value
+        if s not in models:
+            models[s] = f.complete(best[s])
+        return models[s].value
+
     for s in range(1, largest + 1):
-        below = best.get(s - 1)
-        if below is not None and (s not in best or best[s].value > below.value + f.resolution):
+        if not value(s) <= value(s - 1) + f.resolution:
+            below = best[s - 1]
             i = f.largest_outside(below.support, magnitudes(f.gradient(below)))
             best[s] = f.minimize([*below.support, i], below)
+            models.pop(s, None)
+    return models
 
 
 def _one_by_one(

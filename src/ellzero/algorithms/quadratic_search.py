@@ -33,7 +33,7 @@ RENEW = 50
 """After this many pivots a tableau is made anew, so that rounding cannot add up ..."""
 
 UNSTABLE = 1e-5
-"""... and after a pivot as small as this, or as large as its inverse."""
+"""... and after a pivot as small as this, or as large as its inverse, where f itself is asked."""
 
 REFILL = 20
 """A shaken support draws among this many of the best insertions."""
@@ -181,9 +181,10 @@ class QuadraticSearch:
         S = self.W[after.nonzero()[0]]
         if self.levels.is_new(S):
             pivots = [abs(T[p, p]) for p in move]
-            stable = UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE
-            age = x.memory.age + len(move) if stable else RENEW
-            self.keep(S, value, Descent(T, move, age))
+            if UNSTABLE < min(pivots) and max(pivots) < 1 / UNSTABLE:
+                self.keep(S, value, Descent(T, move, x.memory.age + len(move)))
+            else:
+                self.levels.offer(S, self.f.minimize(S).value)
         return True
 
     def _tableau(self, x: Held) -> Matrix | None:

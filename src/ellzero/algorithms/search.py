@@ -79,6 +79,7 @@ def search_steps(
             proven[k] = True
             levels.offer(x.support, x.value, None if quadratic else x)
     yield from improvements()
+    lowest |= dict.fromkeys(proven, -np.inf)  # moments may still mislead the search
     phases = quadratic_phases if quadratic else model_phases
     for _ in phases(f, levels, proven, effort, seed_of(random_state)):
         yield from improvements()

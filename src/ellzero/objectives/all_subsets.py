@@ -1,28 +1,75 @@
-"""The best support of a quadratic where all of one size can be looked at."""
+"""The best of all supports of one size, on the scale on which the Gram matrix has a unit diagonal.
+
+Entries of that matrix are known to `eps` only, and where columns are nearly dependent that may be
+all there is of a difference. So both rankings by moments also return the supports that may be
+better than the one they put first; rows can tell.
+"""
 
 from __future__ import annotations
 
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
 from ellzero.linalg import DEPENDENT
+from ellzero.objectives.rows import SAME
 from ellzero.supports import Matrix, Support, Vector
+
+ENUMERABLE = 10_000
+"""Up to this many supports of one size are simply all looked at, ..."""
+
+ENUMERABLE_WORK = 1e8
+"""... if the cubes of their sizes add up to no more than this; pairs have a closed form."""
 
 PAIRS_AT_ONCE = 32
 """Rows of the matrix of all pairs that are scored together."""
 
+RESOLVED = 1e-12
+"""Differences in value that are no larger do not count."""
 
-def best_of_all(C: Matrix, penalty: Vector, c: Vector, features: Support, k: int) -> Support:
-    """The k features with which ½ xᵀ(C + diag penalty)x − cᵀx gets lowest."""
-    subsets = np.array(list(combinations(features.tolist(), k)), dtype=np.intp)
-    A = C + np.diag(penalty)
+Ranked = tuple[Support, Support]
+"""The best support, and those that may be better, one in each row."""
+
+
+def can_be_ranked(n: int, k: int) -> bool:
+    n_supports = comb(n, k)
+    return k == 2 or (n_supports <= ENUMERABLE and n_supports * k**3 <= ENUMERABLE_WORK)
+
+
+def all_supports(features: Support, k: int) -> Support:
+    return np.array(list(combinations(features.tolist(), k)), dtype=np.intp)
+
+
+def best_of_all(
+    C: Matrix, penalty: Vector, c: Vector, features: Support, eps: float, same: float, k: int
+) -> Ranked:
+    """The k features with which ½ xᵀ(C + diag penalty)x − cᵀx gets lowest.
+
+    same : a column is a combination of others if they leave no more of it, in units of eps
+    """
+    subsets = all_supports(features, k)
+    zero = C.diagonal() == 0  # such columns gain nothing
+    A = C + np.diag(np.where(zero, 1.0, penalty))
     blocks, b = A[subsets[:, :, None], subsets[:, None, :]], c[subsets]
-    inverses = np.linalg.pinv(blocks, rcond=DEPENDENT, hermitian=True)
-    return subsets[np.argmax(np.einsum("ni,nij,nj->n", b, inverses, b))]
+    w, Q = np.linalg.eigh(blocks)
+    largest = w[:, -1:]
+    kept = w > max(DEPENDENT, 100 * k * eps) * largest
+    along = np.einsum("nij,ni->nj", Q, b)
+    x = np.divide(along, w, out=np.zeros_like(w), where=kept)
+    gain = 0.5 * np.einsum("nj,nj->n", along, x)
+    size = np.abs(np.einsum("nij,nj->ni", Q, x)).sum(axis=1)
+    doubt = 8 * eps * size * (1 + size)
+    upper = gain + doubt
+    upper[(~kept & (w > same * k * eps * largest)).any(axis=1)] = np.inf
+    best = int((gain - doubt).argmax())
+    upper[best] = -np.inf
+    return subsets[best], subsets[upper > gain[best] - doubt[best] + RESOLVED]
 
 
-def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Support:
+def best_pair(
+    C: Matrix, penalty: Vector, c: Vector, features: Support, eps: float, same: float
+) -> Ranked:
     """The same for two features, in closed form and for many more of them.
 
     With r_i = c_i / √d_i and a the product of the two on the scale on which d = 1, both together
@@ -32,7 +79,7 @@ def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Suppo
     scale = np.where(d > DEPENDENT, 1 / np.sqrt(np.maximum(d, DEPENDENT)), 0.0)
     r = c[features] * scale
     squares = r * r
-    best, found = -np.inf, features[:2]
+    least, best, others = -np.inf, features[:2], [(np.empty(0), np.empty((0, 2), np.intp))]
     for begin in range(0, len(features), PAIRS_AT_ONCE):
         rest = slice(begin, None)  # pairs with those before have been looked at
         some = slice(begin, begin + PAIRS_AT_ONCE)
@@ -40,16 +87,35 @@ def best_pair(C: Matrix, penalty: Vector, c: Vector, features: Support) -> Suppo
         a *= scale[some, None]
         a *= scale[rest]
         left = 1 - a * a
+        np.fill_diagonal(left, 1.0)
+        near = left <= max(DEPENDENT, 200 * eps)
+        known = left <= 2 * same * eps
+        left[near] = 1.0
         a *= r[rest]
         gain = np.subtract(r[some, None], a, out=a)
         gain *= gain
-        dependent = left <= DEPENDENT
-        left[dependent] = 1.0
         gain /= left
         gain += squares[rest]
-        gain[dependent] = np.maximum(squares[some, None], squares[rest])[dependent]
+        gain[near] = np.maximum(squares[some, None], squares[rest])[near]
         np.fill_diagonal(gain, -np.inf)
+        doubt = np.divide(256 * eps, left, out=left)  # coefficients are at most 1 / √left
         i, j = divmod(int(np.argmax(gain)), gain.shape[1])
-        if gain[i, j] > best:
-            best, found = gain[i, j], features[[begin + i, begin + j]]
-    return found
+        if gain[i, j] - doubt[i, j] > least:
+            least, best = gain[i, j] - doubt[i, j], features[begin + np.sort([i, j])]
+        doubt[near & ~known] = np.inf
+        gain += doubt
+        i, j = np.triu(gain > least + 2 * RESOLVED, 1).nonzero()
+        others.append((gain[i, j], features[np.column_stack([i, j]) + begin]))
+        if sum(len(gains) for gains, _ in others) > ENUMERABLE:
+            break
+    gains, pairs = (np.concatenate(parts) for parts in zip(*others, strict=True))
+    return best, pairs[(gains > least + 2 * RESOLVED) & (pairs != best).any(axis=1)]
+
+
+def best_of_rows(A: Matrix, t: Vector, subsets: Support) -> tuple[Support, float]:
+    """The columns of A with which ½‖Az − t‖² gets lowest, and how low."""
+    U, sizes, _ = np.linalg.svd(A.T[subsets].transpose(0, 2, 1), full_matrices=False)
+    along = np.einsum("nij,i->nj", U, t) * (sizes > SAME * sizes[:, :1])
+    gain = 0.5 * np.einsum("nj,nj->n", along, along)
+    best = int(gain.argmax())
+    return subsets[best], 0.5 * float(t @ t) - float(gain[best])

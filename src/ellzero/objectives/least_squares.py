@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy.linalg import lapack, lstsq
 
 from ellzero.checks import as_support
 from ellzero.core import Iterate, Model
+from ellzero.objectives.all_subsets import ENUMERABLE, all_supports, best_of_rows
 from ellzero.objectives.design import VANISHED, Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     CONSTANT,
@@ -158,6 +161,26 @@ class LeastSquares(Quadratic):
         mean_square = 2 * max(loss, self.resolution, np.finfo(float).tiny) / self.total_weight
         return float(self.total_weight * np.log(mean_square))
 
+    def best_subset(self, k: int) -> Iterate | None:
+        """From the rows where moments do not tell which one it is."""
+        if self._data is None or not self._ranks(k):
+            return super().best_subset(k)
+        if self.forced and not self.gram.diagonal[self.choosable].all():
+            # what the forced features leave of the others is less than rounding, but may matter
+            if comb(self.n_choosable, k) > ENUMERABLE:
+                return None
+            subsets = all_supports(self.choosable, k)
+        else:
+            S, doubtful = self._ranked(k, -np.inf)
+            if not len(doubtful):
+                return self.minimize(S)
+            if len(doubtful) > ENUMERABLE:
+                return None
+            subsets = np.vstack([S, doubtful])
+        rows = self._of_rows(np.unique(subsets))
+        S, value = best_of_rows(rows.A, rows.t, subsets)
+        return replace(self.minimize(S), value=value)
+
     def complete(self, x: Iterate) -> Model:
         """From the moments where these give ten digits, otherwise from the rows."""
         F = np.array(self.forced, dtype=np.intp)
@@ -172,13 +195,15 @@ class LeastSquares(Quadratic):
         coef[free] = 0.0
         coef[free] = _ridge_regression(A[:, free], t - A @ coef, self.ridge[T][free])
         residual = t - A @ coef
-        value = 0.5 * residual @ residual + 0.5 * self.ridge[T] @ coef**2
+        value = 0.5 * residual @ residual + 0.5 * np.sum(self.ridge[T] * coef * coef)
         return self._model(T, coef, value, mean_y - mean @ coef)
 
     def from_rows(self, deadline: float = np.inf) -> Rows | None:
-        if self._data is None:
-            return None
-        F, free = np.array(self.forced, dtype=np.intp), self.choosable
+        return None if self._data is None else self._of_rows(self.choosable, deadline)
+
+    def _of_rows(self, free: Support, deadline: float = np.inf) -> Rows:
+        """Of no other than the forced and these features."""
+        F = np.array(self.forced, dtype=np.intp)
         T = np.concatenate([F, free])
         A, t, mean, _ = self._rows(T)
         norms = np.linalg.norm(A, axis=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from ellzero.linalg import (
     pseudo_inverse_root,
     solve_each,
 )
-from ellzero.objectives.all_subsets import best_of_all, best_pair
+from ellzero.objectives.all_subsets import Ranked, best_of_all, best_pair, can_be_ranked
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
@@ -33,9 +32,6 @@ WIDTH = 8
 
 SCREENED = 512
 """So many columns with large gradients are looked at where moments are not held."""
-
-ENUMERABLE = 10_000
-"""Up to this many supports of one size are simply all looked at."""
 
 
 class Tableau(NamedTuple):
@@ -54,6 +50,10 @@ class Tableau(NamedTuple):
     def h(self) -> Vector:
         """The diagonal of C_SS⁻¹."""
         return np.einsum("ij,ij->j", self.root, self.root)
+
+
+NOTHING = 4
+"""Where others leave no more of a column, in units of the last place, it is a combination."""
 
 
 class Quadratic(Objective):
@@ -344,12 +344,20 @@ class Quadratic(Objective):
         return self._penalty[S] * self.gram.diagonal[S]
 
     def best_subset(self, k: int) -> Iterate | None:
-        if not isinstance(self.gram, DenseGram):
+        if not self._ranks(k):
             return None
-        if k != 2 and comb(self.n_choosable, k) > ENUMERABLE:
-            return None
-        best = best_pair if k == 2 else partial(best_of_all, k=k)
-        return self.minimize(best(self.gram.matrix, self._penalty, self.c, self.choosable))
+        S, doubtful = self._ranked(k, NOTHING)
+        return None if len(doubtful) else self.minimize(S)
+
+    def _ranks(self, k: int) -> bool:
+        """Can all supports of size k be looked at?"""
+        return isinstance(self.gram, DenseGram) and can_be_ranked(self.n_choosable, k)
+
+    def _ranked(self, k: int, nothing: float) -> Ranked:
+        assert isinstance(self.gram, DenseGram)
+        rank = best_pair if k == 2 else partial(best_of_all, k=k)
+        eps = np.finfo(float).eps * self.digits_lost
+        return rank(self.gram.matrix, self._penalty, self.c, self.choosable, eps, nothing)
 
     def quadratic_model(self, x: Iterate) -> Objective:
         return self

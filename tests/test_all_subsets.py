@@ -1,0 +1,113 @@
+"""All supports of one size: which is the best, and where moments leave that in doubt."""
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ellzero as lz
+from ellzero.objectives.all_subsets import best_of_all, best_pair
+
+EPS = np.finfo(float).eps
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.2])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_pair_is_the_best_of_all_pairs(seed, penalty):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 45)) + rng.normal(size=(60, 1))
+    X[:, 40], X[:, 41], X[:, 42] = X[:, 3], -2 * X[:, 40], 0.0  # copies, and nothing at all
+    X[:, 44] = X[:, 43] + 1e-3 * X[:, 44]
+    y = (X[:, 43] - X[:, 44]) * 500 + X[:, :3].sum(axis=1) + rng.normal(size=60)
+    C, features = X.T @ X, np.delete(np.arange(45), 7)
+    scale = np.sqrt(np.where(C.diagonal() > 0, C.diagonal(), 1.0))
+    C, c = C / scale / scale[:, None], X.T @ y / scale / 100
+    penalties = np.full(45, penalty)
+    pair, doubtful = best_pair(C, penalties, c, features, EPS, same=4)
+    best, none = best_of_all(C, penalties, c, features, EPS, same=4, k=2)
+    assert pair.tolist() == best.tolist()
+    assert len(doubtful) == len(none) == 0
+
+
+def test_a_pair_has_two_features_and_gains_nothing_by_dependence():
+    C, every = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.arange(3)
+    for c, best in (([1.0, 0.0, 0.0], {0}), ([1.0, 2.0, 0.9], {1, 2})):
+        pair, doubtful = best_pair(C, np.zeros(3), np.array(c), every, EPS, same=4)
+        assert len(set(pair)) == 2
+        assert best <= set(pair)
+        assert not len(doubtful)
+
+
+@pytest.mark.parametrize("rank", [best_pair, partial(best_of_all, k=2)])
+def test_pairs_that_moments_do_not_tell_apart_are_in_doubt(rng, rank):
+    X = rng.normal(size=(60, 40))
+    X[:, 7] = X[:, 3] + 1e-7 * X[:, 7]
+    X[:, 39] = X[:, 2] + 1e-9 * X[:, 39]
+    X /= np.linalg.norm(X, axis=0)
+    c = X.T @ (X[:, 10] + X[:, 11])
+    best, doubtful = rank(X.T @ X, np.zeros(40), c / 2, np.arange(40), EPS, -np.inf)
+    assert best.tolist() == [10, 11]
+    assert sorted(map(tuple, doubtful.tolist())) == [(2, 39), (3, 7)]
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("forms", ["plain", "weighted", "offset", "ridge", "forced"])
+def test_the_best_of_nearly_equal_columns_is_the_best(forms, noise):
+    """Moments hold squares of what tells such columns apart, which is less than rounding."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 10))
+    X[:, 5:] = X[:, :5] + noise * X[:, 5:]
+    weight = rng.uniform(0.5, 2, 60) if forms == "weighted" else np.ones(60)
+    X += 10 * (forms == "offset")
+    y = X[:, 0] - X[:, 3] + rng.normal(size=60)
+    ridge, forced = 1e-13 * (forms == "ridge"), [1] * (forms == "forced")
+    f = lz.LeastSquares(X, y, sample_weight=weight, fit_intercept=True, ridge=ridge, forced=forced)
+    root = np.sqrt(np.append(weight, np.ones(10)))[:, None]
+    A = root * np.vstack([np.column_stack([np.ones(60), X]), np.eye(10, 11, 1) * np.sqrt(ridge)])
+    t = root[:, 0] * np.append(y, np.zeros(10))
+
+    def value(S):
+        A_S = A[:, [0, *(1 + j for j in (*forced, *S))]]
+        Q = np.linalg.qr(A_S / np.linalg.norm(A_S, axis=0))[0]
+        return 0.5 * np.linalg.norm(t - Q @ (Q.T @ t)) ** 2
+
+    found = lz.path(f, range(1, f.n_choosable + 1))
+    for s, solution in found.items():
+        best = min(value(S) for S in combinations(f.choosable, s))
+        assert solution.status is lz.Status.OPTIMAL
+        assert_allclose(solution.value, best, rtol=max(1e-9, 1e-15 / noise * 10))
+
+
+def test_moments_that_do_not_tell_prove_nothing(rng):
+    X = rng.normal(size=(60, 8))
+    X[:, 4:] = X[:, :4] + 1e-7 * X[:, 4:]
+    y = X[:, 0] + rng.normal(size=60)
+    f = lz.Quadratic(X.T @ X, X.T @ y, 0.5 * y @ y)
+    found = lz.path(f, range(1, 5))
+    assert [x.status is lz.Status.OPTIMAL for x in found.values()] == [True, False, False, False]
+
+
+def test_copies_are_no_doubt_where_rows_can_tell(rng):
+    X = rng.normal(size=(80, 300))
+    X[:, 200:] = X[:, :100]
+    f = lz.LeastSquares(X, X[:, 10] + X[:, 20] + 0.1 * rng.normal(size=80))
+    x = lz.solve(f, 2)
+    assert x.status is lz.Status.OPTIMAL
+    assert {j % 200 for j in x.support.tolist()} == {10, 20}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_that_only_several_others_span_together_are_dependent(seed):
+    """Each leaves a little of the next; of the first, all together leave less than rounding."""
+    rng = np.random.default_rng(seed)
+    a, b, c, d = rng.normal(size=(4, 30))
+    X = np.column_stack([a, d, a + 1e-4 * b, b + 1e-4 * c])
+    f = lz.LeastSquares(X, rng.normal(size=30))
+    supports = np.array([[0, 2, 3], [0, 1, 3]])
+    least = [f.from_rows().minimize(S).value for S in supports]
+    many = f.minimize_each(supports, np.zeros((2, 3)), None).value
+    for values in (many, [f.minimize(S).value for S in supports]):
+        assert (values >= np.array(least) * (1 - 1e-9)).all()
+        assert_allclose(values[1], least[1])
