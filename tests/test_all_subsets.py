@@ -52,6 +52,18 @@ def test_pairs_that_moments_do_not_tell_apart_are_in_doubt(rng, rank):
     assert sorted(map(tuple, doubtful.tolist())) == [(2, 39), (3, 7)]
 
 
+@pytest.mark.parametrize("rank", [best_pair, partial(best_of_all, k=2)])
+def test_a_doubtful_pair_stays_in_doubt_when_a_better_one_comes(rng, rank):
+    """With few digits all pairs that come close are, wherever they stand."""
+    X = rng.normal(size=(300, 90))
+    y = X[:, 2] + X[:, 3] + (1 + 1e-9) * (X[:, 85] + X[:, 86])
+    X[:, 85:87] = X[:, 2:4] + 1e-9 * X[:, 85:87]
+    X, y = X / np.linalg.norm(X, axis=0), y / np.linalg.norm(y)
+    best, doubtful = rank(X.T @ X, np.zeros(90), X.T @ y, np.arange(90), 1e-9, -np.inf)
+    close = {(2, 3), (85, 86), (2, 86), (3, 85), tuple(best)}
+    assert close <= {tuple(best), *map(tuple, doubtful)}
+
+
 @pytest.mark.parametrize("noise", [1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("forms", ["plain", "weighted", "offset", "ridge", "forced"])
 def test_the_best_of_nearly_equal_columns_is_the_best(forms, noise):

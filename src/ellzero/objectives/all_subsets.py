@@ -22,7 +22,7 @@ ENUMERABLE = 10_000
 ENUMERABLE_WORK = 1e8
 """... if the cubes of their sizes add up to no more than this; pairs have a closed form."""
 
-PAIRS_AT_ONCE = 32
+PAIRS_AT_ONCE = 64
 """Rows of the matrix of all pairs that are scored together."""
 
 RESOLVED = 1e-12
@@ -79,7 +79,8 @@ def best_pair(
     scale = np.where(d > DEPENDENT, 1 / np.sqrt(np.maximum(d, DEPENDENT)), 0.0)
     r = c[features] * scale
     squares = r * r
-    least, best, others = -np.inf, features[:2], [(np.empty(0), np.empty((0, 2), np.intp))]
+    least, best = -np.inf, features[:2]
+    others, uppers = np.empty((0, 2), np.intp), np.empty(0)
     for begin in range(0, len(features), PAIRS_AT_ONCE):
         rest = slice(begin, None)  # pairs with those before have been looked at
         some = slice(begin, begin + PAIRS_AT_ONCE)
@@ -89,7 +90,7 @@ def best_pair(
         left = 1 - a * a
         np.fill_diagonal(left, 1.0)
         near = left <= max(DEPENDENT, 200 * eps)
-        known = left <= 2 * same * eps
+        unknown = near & (left > 2 * same * eps) if near.any() else near
         left[near] = 1.0
         a *= r[rest]
         gain = np.subtract(r[some, None], a, out=a)
@@ -98,18 +99,19 @@ def best_pair(
         gain += squares[rest]
         gain[near] = np.maximum(squares[some, None], squares[rest])[near]
         np.fill_diagonal(gain, -np.inf)
-        doubt = np.divide(256 * eps, left, out=left)  # coefficients are at most 1 / √left
         i, j = divmod(int(np.argmax(gain)), gain.shape[1])
-        if gain[i, j] - doubt[i, j] > least:
-            least, best = gain[i, j] - doubt[i, j], features[begin + np.sort([i, j])]
-        doubt[near & ~known] = np.inf
-        gain += doubt
-        i, j = np.triu(gain > least + 2 * RESOLVED, 1).nonzero()
-        others.append((gain[i, j], features[np.column_stack([i, j]) + begin]))
-        if sum(len(gains) for gains, _ in others) > ENUMERABLE:
+        doubt = 256 * eps / left[i, j]  # as coefficients are at most 1 / √left
+        if gain[i, j] - doubt > least:
+            least, best = gain[i, j] - doubt, features[begin + np.sort([i, j])]
+        gain[unknown] = np.inf  # rows may tell such columns apart
+        i, j = (gain > least - 256 * eps / left.min()).nonzero()
+        others = np.concatenate([others, features[begin + np.column_stack([i, j])]])
+        uppers = np.concatenate([uppers, gain[i, j] + 256 * eps / left[i, j]])
+        better = (uppers > least + 2 * RESOLVED) & (others[:, 0] < others[:, 1])
+        others, uppers = others[better], uppers[better]
+        if len(others) > ENUMERABLE:
             break
-    gains, pairs = (np.concatenate(parts) for parts in zip(*others, strict=True))
-    return best, pairs[(gains > least + 2 * RESOLVED) & (pairs != best).any(axis=1)]
+    return best, others[(others != best).any(axis=1)]
 
 
 def best_of_rows(A: Matrix, t: Vector, subsets: Support) -> tuple[Support, float]:
