@@ -123,3 +123,14 @@ def test_columns_that_only_several_others_span_together_are_dependent(seed):
     for values in (many, [f.minimize(S).value for S in supports]):
         assert (values >= np.array(least) * (1 - 1e-9)).all()
         assert_allclose(values[1], least[1])
+
+
+def test_sizes_above_a_nearly_perfect_fit_are_the_best_too(rng):
+    """Two features explain all but a trace of y, which ends the search; what is left is a pair."""
+    X = rng.normal(size=(30, 6))
+    X[:, 3] = X[:, 2] + 0.1 * X[:, 3]
+    left = X[:, 2] - X[:, 3]
+    X[:, 4] = left + 0.1 * X[:, 4]
+    found = lz.path(lz.LeastSquares(X, X[:, 0] + X[:, 1] + 3e-6 * left), range(1, 7))
+    assert found[4].support.tolist() == [0, 1, 2, 3]
+    assert all(solution.status is lz.Status.OPTIMAL for solution in found.values())

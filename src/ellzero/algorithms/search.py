@@ -77,9 +77,10 @@ def search_steps(
         x = f.best_subset(k)
         if x is not None:
             proven[k] = True
+            lowest[k] = -np.inf  # moments may still mislead the search
             levels.offer(x.support, x.value, None if quadratic else x)
-    yield from improvements()
-    lowest |= dict.fromkeys(proven, -np.inf)  # moments may still mislead the search
+            if k <= largest:
+                yield x
     phases = quadratic_phases if quadratic else model_phases
     for _ in phases(f, levels, proven, effort, seed_of(random_state)):
         yield from improvements()
