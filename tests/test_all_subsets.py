@@ -134,3 +134,46 @@ def test_sizes_above_a_nearly_perfect_fit_are_the_best_too(rng):
     found = lz.path(lz.LeastSquares(X, X[:, 0] + X[:, 1] + 3e-6 * left), range(1, 7))
     assert found[4].support.tolist() == [0, 1, 2, 3]
     assert all(solution.status is lz.Status.OPTIMAL for solution in found.values())
+
+
+def test_many_doubtful_pairs_do_not_hide_those_that_were_not_looked_at(rng):
+    """10 001 pairs are about as good as one another; a better one comes after them."""
+    Q = np.linalg.qr(rng.normal(size=(400, 400)))[0]
+    (g, h, a, b, z), E = Q[:, :5].T, Q[:, 5:]
+    common, own = np.sqrt(0.99 - 1e-4) * g, 0.1 * h
+    X = np.column_stack(
+        [
+            (common + own)[:, None] + 0.01 * E[:, :73],
+            (own - common)[:, None] + 0.01 * E[:, 73 : 73 + 137],
+            a + 0.1 * b,
+            a - 0.1 * b,
+        ]
+    )
+    assert lz.solve(lz.LeastSquares(X, 0.8 * h + b + 0.2 * z), 2).support.tolist() == [210, 211]
+
+
+def test_moments_that_do_not_tell_the_value_prove_nothing_of_the_only_support(rng):
+    A = rng.normal(size=(6, 1)) + 1e-6 * rng.normal(size=(6, 3))
+    t = rng.normal(size=6)
+    by_moments = lz.solve(lz.Quadratic(A.T @ A, A.T @ t, 0.5 * t @ t), 3)
+    assert by_moments.status is not lz.Status.OPTIMAL
+    by_rows = lz.solve(lz.LeastSquares(A, t), 3)
+    assert by_rows.status is lz.Status.OPTIMAL
+    Q = np.linalg.qr(A)[0]
+    assert_allclose(by_rows.value, 0.5 * np.linalg.norm(t - Q @ (Q.T @ t)) ** 2, rtol=1e-8)
+
+
+def test_rows_are_not_asked_where_that_takes_long(rng, monkeypatch):
+    X = rng.normal(size=(3000, 400))
+    X[:, 200:] = X[:, :200]
+    f = lz.LeastSquares(X, X[:, 0] + rng.normal(size=3000))
+    monkeypatch.setattr(lz.LeastSquares, "_of_rows", None)
+    assert lz.solve(f, 2).status is lz.Status.SEARCH_ENDED
+
+
+def test_a_constant_column_is_no_doubt_beside_forced_ones(rng, monkeypatch):
+    X = rng.normal(size=(50, 6))
+    X[:, 2] = 3.0
+    f = lz.LeastSquares(X, X[:, 0] + rng.normal(size=50), fit_intercept=True, forced=[1])
+    monkeypatch.setattr(lz.LeastSquares, "_of_rows", None)
+    assert lz.solve(f, 2).status is lz.Status.OPTIMAL

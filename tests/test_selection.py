@@ -159,3 +159,20 @@ def test_a_limit_cuts_the_search_short_and_says_so():
     assert lz.path(f, [8], max_iter=10**6)[8].value == whole[8].value
     with pytest.raises(ValueError, match="max_iter: expected a whole number of at least 0"):
         lz.solve(f, 2, max_iter=-1)
+
+
+@pytest.mark.filterwarnings("ignore:auto. the iteration limit")
+def test_where_rounding_makes_more_features_worse_one_without_effect_is_added():
+    """Columns that are equal but for a billionth: one direction more is taken for rounding."""
+    rng = np.random.default_rng(0)
+    raised = 0
+    for _ in range(40):
+        X = rng.normal(size=(6, 1)) + 1e-9 * rng.normal(size=(6, 7))
+        f = lz.LeastSquares(X, 100 + rng.normal(size=6))
+        found = lz.path(f, range(1, 8), max_iter=1)
+        values = [solution.value for solution in found.values()]
+        assert (np.diff(values) <= f.resolution).all()
+        for s, solution in found.items():
+            assert len(solution.support) == s
+            raised += s > 1 and solution.value == found[s - 1].value
+    assert raised

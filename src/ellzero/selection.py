@@ -28,7 +28,7 @@ from ellzero.checks import (
 from ellzero.core import Iterate, Model, Objective, Solution, Status
 from ellzero.driver import Callback, solution, warn_of
 from ellzero.parallel import check_n_jobs, in_shares, workers
-from ellzero.supports import magnitudes
+from ellzero.supports import Support, magnitudes
 from ellzero.threads import blas_threads
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ def _found(
 
 def _made_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> dict[int, Model]:
     """A search cut short may have left a level out, or above a smaller one, as may one that was
-    misled by moments: add a feature. Where f is quadratic, what is reported of all sizes decides,
-    and is returned."""
+    misled by moments: add a feature, without effect if need be. Where f is quadratic, what is
+    reported of all sizes decides, and is returned."""
     models: dict[int, Model] = {}
 
     def value(s: int) -> float:
@@ -234,13 +234,25 @@ def _made_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> dict
             models[s] = f.complete(best[s])
         return models[s].value
 
+    def is_higher(s: int) -> bool:
+        return not value(s) <= value(s - 1) + f.resolution
+
     for s in range(1, largest + 1):
-        if not value(s) <= value(s - 1) + f.resolution:
+        if is_higher(s):
             below = best[s - 1]
             i = f.largest_outside(below.support, magnitudes(f.gradient(below)))
             best[s] = f.minimize([*below.support, i], below)
             models.pop(s, None)
+            if is_higher(s) and s in models:
+                models[s] = _with_zeros(models[s - 1], models[s].features)
     return models
+
+
+def _with_zeros(model: Model, features: Support) -> Model:
+    """The same model of more features."""
+    coef = np.zeros((len(features), *model.coef.shape[1:]))
+    coef[np.isin(features, model.features)] = model.coef
+    return model._replace(features=features, coef=coef)
 
 
 def _one_by_one(

@@ -20,7 +20,8 @@ ENUMERABLE = 10_000
 """Up to this many supports of one size are simply all looked at, ..."""
 
 ENUMERABLE_WORK = 1e8
-"""... if the cubes of their sizes add up to no more than this; pairs have a closed form."""
+"""... if the cubes of their sizes add up to no more than this; pairs have a closed form. Rows are
+asked if the triangle of their columns takes no more, either."""
 
 PAIRS_AT_ONCE = 64
 """Rows of the matrix of all pairs that are scored together."""
@@ -29,7 +30,8 @@ RESOLVED = 1e-12
 """Differences in value that are no larger do not count."""
 
 Ranked = tuple[Support, Support]
-"""The best support, and those that may be better, one in each row."""
+"""The best support, and those that may be better, one in each row: itself, too, where the moments
+do not tell its own value."""
 
 
 def can_be_ranked(n: int, k: int) -> bool:
@@ -63,7 +65,8 @@ def best_of_all(
     upper = gain + doubt
     upper[(~kept & (w > same * k * eps * largest)).any(axis=1)] = np.inf
     best = int((gain - doubt).argmax())
-    upper[best] = -np.inf
+    if upper[best] < np.inf:
+        upper[best] = -np.inf
     return subsets[best], subsets[upper > gain[best] - doubt[best] + RESOLVED]
 
 
@@ -109,9 +112,9 @@ def best_pair(
         uppers = np.concatenate([uppers, gain[i, j] + 256 * eps / left[i, j]])
         better = (uppers > least + 2 * RESOLVED) & (others[:, 0] < others[:, 1])
         others, uppers = others[better], uppers[better]
-        if len(others) > ENUMERABLE:
+        if len(others) > ENUMERABLE + 1:  # one of them may be the best
             break
-    return best, others[(others != best).any(axis=1)]
+    return best, others[(others != best).any(axis=1) | np.isinf(uppers)]
 
 
 def best_of_rows(A: Matrix, t: Vector, subsets: Support) -> tuple[Support, float]:

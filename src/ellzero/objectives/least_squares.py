@@ -12,7 +12,12 @@ from scipy.linalg import lapack, lstsq
 
 from ellzero.checks import as_support
 from ellzero.core import Iterate, Model
-from ellzero.objectives.all_subsets import ENUMERABLE, all_supports, best_of_rows
+from ellzero.objectives.all_subsets import (
+    ENUMERABLE,
+    ENUMERABLE_WORK,
+    all_supports,
+    best_of_rows,
+)
 from ellzero.objectives.design import VANISHED, Design, check_ridge, check_target, check_weight
 from ellzero.objectives.gram import (
     CONSTANT,
@@ -165,8 +170,7 @@ class LeastSquares(Quadratic):
         """From the rows where moments do not tell which one it is."""
         if self._data is None or not self._ranks(k):
             return super().best_subset(k)
-        if self.forced and not self.gram.diagonal[self.choosable].all():
-            # what the forced features leave of the others is less than rounding, but may matter
+        if self._forced_hide():
             if comb(self.n_choosable, k) > ENUMERABLE:
                 return None
             subsets = all_supports(self.choosable, k)
@@ -177,9 +181,20 @@ class LeastSquares(Quadratic):
             if len(doubtful) > ENUMERABLE:
                 return None
             subsets = np.vstack([S, doubtful])
-        rows = self._of_rows(np.unique(subsets))
+        features = np.unique(subsets)
+        if self.n_rows * len(features) ** 2 > ENUMERABLE_WORK:
+            return None
+        rows = self._of_rows(features)
         S, value = best_of_rows(rows.A, rows.t, subsets)
         return replace(self.minimize(S), value=value)
+
+    def _forced_hide(self) -> bool:
+        """Is what the forced features leave of some others less than rounding, which may matter?"""
+        stats = self._stats
+        offset = stats.weight * stats.mean**2
+        own = stats.xx.diagonal() + (not self.fit_intercept) * offset
+        hidden = (self.gram.diagonal == 0) & (own > CONSTANT * offset)
+        return bool(self.forced) and bool(hidden[self.choosable].any())
 
     def complete(self, x: Iterate) -> Model:
         """From the moments where these give ten digits, otherwise from the rows."""
