@@ -117,12 +117,18 @@ class LeastSquares(Quadratic):
         self._lost = self._digits_lost(F)
         self.digits_lost = float(self._lost[gram.diagonal > 0].max(initial=1.0))
 
+    def _squares(self) -> Vector:
+        """Of every column the sum of its squares, about the mean if there is an intercept."""
+        stats = self._stats
+        raw = (not self.fit_intercept) * stats.weight
+        return stats.xx.diagonal() + raw * stats.mean**2
+
     def _digits_lost(self, F: Support) -> Vector:
         """How much larger a column was than what the forced features leave of it, and rounding by
         as much again where these are nearly dependent."""
         stats = self._stats
         raw = (not self.fit_intercept) * stats.weight
-        own = stats.xx.diagonal() + raw * stats.mean**2
+        own = self._squares()
         norms = np.sqrt(np.where(own[F] > 0, own[F], 1.0))
         block = stats.xx[np.ix_(F, F)] + raw * np.outer(stats.mean[F], stats.mean[F])
         unit = block / norms / norms[:, None] + np.diag(scaled_ridge(self.ridge[F], norms))
@@ -190,10 +196,8 @@ class LeastSquares(Quadratic):
 
     def _forced_hide(self) -> bool:
         """Is what the forced features leave of some others less than rounding, which may matter?"""
-        stats = self._stats
-        offset = stats.weight * stats.mean**2
-        own = stats.xx.diagonal() + (not self.fit_intercept) * offset
-        hidden = (self.gram.diagonal == 0) & (own > CONSTANT * offset)
+        constant = self._squares() <= CONSTANT * self._stats.weight * self._stats.mean**2
+        hidden = (self.gram.diagonal == 0) & ~constant
         return bool(self.forced) and bool(hidden[self.choosable].any())
 
     def complete(self, x: Iterate) -> Model:

@@ -33,6 +33,9 @@ WIDTH = 8
 SCREENED = 512
 """So many columns with large gradients are looked at where moments are not held."""
 
+NOTHING = 4
+"""Where others leave no more of a column, in units of the last place, it is a combination."""
+
 
 class Tableau(NamedTuple):
     """All that insertions and exchanges need to know about a support S, on the unit scale."""
@@ -50,10 +53,6 @@ class Tableau(NamedTuple):
     def h(self) -> Vector:
         """The diagonal of C_SS⁻¹."""
         return np.einsum("ij,ij->j", self.root, self.root)
-
-
-NOTHING = 4
-"""Where others leave no more of a column, in units of the last place, it is a combination."""
 
 
 class Quadratic(Objective):
@@ -353,11 +352,11 @@ class Quadratic(Objective):
         """Can all supports of size k be looked at?"""
         return isinstance(self.gram, DenseGram) and can_be_ranked(self.n_choosable, k)
 
-    def _ranked(self, k: int, nothing: float) -> Ranked:
+    def _ranked(self, k: int, same: float) -> Ranked:
         assert isinstance(self.gram, DenseGram)
         rank = best_pair if k == 2 else partial(best_of_all, k=k)
         eps = np.finfo(float).eps * self.digits_lost
-        return rank(self.gram.matrix, self._penalty, self.c, self.choosable, eps, nothing)
+        return rank(self.gram.matrix, self._penalty, self.c, self.choosable, eps, same)
 
     def quadratic_model(self, x: Iterate) -> Objective:
         return self
