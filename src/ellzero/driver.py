@@ -86,7 +86,7 @@ def run(
     course = Course(f, steps, max_iter)
     with blas_threads(f.blas_threads):
         course.follow(callback)
-    return course.solution(method)
+        return course.solution(method)
 
 
 def run_abreast(
@@ -101,16 +101,15 @@ def run_abreast(
     which of them there is news."""
     courses = {s: Course(f, one, max_iter) for s, one in steps.items()}
     news: Iterable[int] = courses
-    with blas_threads(f.blas_threads):
-        while True:
-            for s in news:
-                courses[s].follow(callback)
-                if courses[s].status is Status.STOPPED:
-                    for other in courses.values():
-                        other.stop()
-            if all(course.status for course in courses.values()):
-                break
-            news = advance()
+    while True:
+        for s in news:
+            courses[s].follow(callback)
+            if courses[s].status is Status.STOPPED:
+                for other in courses.values():
+                    other.stop()
+        if all(course.status for course in courses.values()):
+            break
+        news = advance()
     return {s: course.solution(method) for s, course in courses.items()}
 
 

@@ -154,10 +154,12 @@ def path(
     if method == "auto":
         check_options("auto", options, {"effort", "max_iter", "random_state"})
         _check_undivided(method, n_jobs)
-        return _searched(f, wanted, callback, **options)
-    if method not in METHODS:
+    elif method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
-    return Path(_one_by_one(f, wanted, METHODS[method], callback, n_jobs, options))
+    with blas_threads(f.blas_threads):
+        if method == "auto":
+            return _searched(f, wanted, callback, **options)
+        return Path(_one_by_one(f, wanted, METHODS[method], callback, n_jobs, options))
 
 
 def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solution:
@@ -184,23 +186,22 @@ def _searched(
     proven: dict[int, bool] = {}
     status = Status.SEARCH_ENDED
     steps = search_steps(f, wanted[-1], effort=effort, random_state=random_state)
-    with blas_threads(f.blas_threads):
-        for n_iter in count():
-            try:
-                x = next(steps)
-            except StopIteration as end:
-                proven = end.value
-                break
-            if n_iter == max_iter:
-                status = Status.MAX_ITER
-                break
-            k = len(x.support)
-            if k not in best or x.value < best[k].value:
-                best[k] = x
-                traces.setdefault(k, []).append(x)
-            if callback is not None and callback(x):
-                status = Status.STOPPED
-                break
+    for n_iter in count():
+        try:
+            x = next(steps)
+        except StopIteration as end:
+            proven = end.value
+            break
+        if n_iter == max_iter:
+            status = Status.MAX_ITER
+            break
+        k = len(x.support)
+        if k not in best or x.value < best[k].value:
+            best[k] = x
+            traces.setdefault(k, []).append(x)
+        if callback is not None and callback(x):
+            status = Status.STOPPED
+            break
     best.setdefault(0, f.minimize([]))
     models = _made_monotone(f, best, wanted[-1])
     return Path((s, _found(f, best[s], models.get(s), proven, status, traces)) for s in wanted)

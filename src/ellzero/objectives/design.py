@@ -141,7 +141,8 @@ class Design:
         """Dense float64 blocks of consecutive rows; views of X where X already is that."""
         m, n = self.shape
         first, last, _ = within.indices(m)
-        rows = max(BLOCK_BYTES // (8 * n), fewest)
+        width = max(len(range(n)[columns]), 1)
+        rows = max(BLOCK_BYTES // (8 * width), fewest)
         X = self.by_rows if self.is_sparse else self.X
         for begin in range(first, last, rows):
             part = slice(begin, min(begin + rows, last))
