@@ -183,20 +183,25 @@ def test_a_run_limits_blas_from_its_start_to_its_end(rng):
         assert current_blas_threads() == before
 
 
+@pytest.mark.parametrize("loss", [LeastSquares, Logistic])
 @pytest.mark.parametrize("method", ["auto", "omp", "exchange", "arht", "iht", "lasso"])
-def test_a_path_limits_blas_for_all_it_does(rng, method, monkeypatch):
+def test_a_path_limits_blas_for_all_it_does(rng, method, loss, monkeypatch):
     """Threads of BLAS, once woken, spin and take the processor from the next path."""
     seen = []
-    for name in ("lower_bound", "smoothness", "minimize", "complete"):
 
-        def noted(f, *args, call=getattr(LeastSquares, name), name=name):
+    def noted(name, call):
+        def method(f, *args):
             seen.append((name, current_blas_threads()))
             return call(f, *args)
 
-        monkeypatch.setattr(LeastSquares, name, noted)
+        return method
+
+    for name in ("lower_bound", "smoothness", "minimize", "complete"):
+        monkeypatch.setattr(loss, name, noted(name, getattr(loss, name)))
+    X, y = data(rng)
     with blas_threads(2):
         before = current_blas_threads()
-        path(LeastSquares(*data(rng)), [1, 3], method)
+        path(loss(X, y if loss is LeastSquares else y > 0), [1, 3], method)
         assert "complete" in dict(seen)
         assert {threads for _, threads in seen} == {1}
         assert current_blas_threads() == before

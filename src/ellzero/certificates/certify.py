@@ -166,14 +166,14 @@ class _Run:
         self.advice = "stopped before there was a bound"
 
     def result(self) -> dict[int, Certificate]:
-        known = {s: self._incumbent(s) for s in self.solutions}
         with blas_threads(self.f.blas_threads):
+            known = {s: self._incumbent(s) for s in self.solutions}
             try:
                 self.proof = self._proof(known)
                 self._work()
             except KeyboardInterrupt:
                 self.status = Verdict.STOPPED
-        return self._certificates()
+            return self._certificates()
 
     def _incumbent(self, s: int) -> Incumbent:
         """The solution refitted, which must be one of f."""

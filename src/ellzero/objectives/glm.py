@@ -55,9 +55,6 @@ QUICK = 1_000_000
 SETTLED = 1e-4
 """Where the last step moved predictions by no more than this, there is no doubt of a minimiser."""
 
-LARGE = 1 << 22
-"""With fewer numbers in X threads of BLAS lose more by spinning than they gain in a product."""
-
 
 class GeneralizedLinear(Objective):
     """f(x) = Σ_k w_k loss((Xx)_k + a, y_k) + ½ ridge ‖x‖²; parameters as for `LeastSquares`.
@@ -94,7 +91,7 @@ class GeneralizedLinear(Objective):
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         self.threads = current_blas_threads()
-        self.blas_threads = 1 if m * n < LARGE else None
+        self.blas_threads = 1  # our own share the passes over X, and do not spin when they end
         self._set_size(*self._size())
         self._last, self._data = Last(), object()
 
@@ -297,7 +294,7 @@ class GeneralizedLinear(Objective):
 
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         """The gradient of the losses with respect to coefficients of the standardised columns."""
-        return self.design.transposed_times(self._slopes(point)[0])
+        return self.design.transposed_times(self._slopes(point)[0], self.threads)
 
     def _agreeing_losses(self, x: Iterate, g: Vector) -> Vector:
         """For every feature the losses of the rows that would gain from a step along −g."""
@@ -321,7 +318,7 @@ class GeneralizedLinear(Objective):
 
     def _nuisance_products(self, D: Vector) -> tuple[Matrix, Matrix]:
         DN = D[:, None] * self.N
-        return DN.T @ self.N, self.design.transposed_times(DN).T
+        return DN.T @ self.N, self.design.transposed_times(DN, self.threads).T
 
     def _margins(self, S: Support, rows: NDArray[np.float64]) -> Vector:
         """By how much predictions favour the class of each row; empty where y holds no classes."""
@@ -383,7 +380,9 @@ class GeneralizedLinear(Objective):
             return self._profiled(self._statistics(weight))
         F = np.array(self.forced, dtype=np.intp)
         ridge = scaled_ridge(self.ridge, self.scale)
-        gram = LazyGram(self.design, weight, self.fit_intercept, F, ridge, tolerated=1e9)
+        gram = LazyGram(
+            self.design, weight, self.fit_intercept, F, ridge, self.threads, tolerated=1e9
+        )
         gram.scale = gram.scale * self.scale  # back to the units of X
         return gram
 

@@ -15,7 +15,6 @@ from ellzero.objectives.kept_rows import KeptRows
 from ellzero.objectives.panels import Panels, rounding_of
 from ellzero.objectives.products import product
 from ellzero.supports import NONE, Matrix, Support, Vector
-from ellzero.threads import blas_threads, current_blas_threads
 
 LONGEST_KEPT = 100_000
 """Of sparse data with more features no Gram row is kept."""
@@ -66,10 +65,11 @@ class LazyGram:
         centre: bool,
         F: Support,
         ridge: Vector,
+        threads: int,
         tolerated: float = TOLERATED_LOSS,
     ):
         self.design, self.weight = design, weight
-        self.threads = current_blas_threads()
+        self.threads = threads
         self._keeps_columns = not design.is_sparse
         total = weight.sum()
         self.mean, self.norms2 = design.means_and_norms(weight, centre, self.threads)
@@ -124,8 +124,7 @@ class LazyGram:
         """(X_T − mean)ᵀ V; one pass over X where T is not given."""
         if not isinstance(T, slice):
             return self._centred(T).T @ V
-        with blas_threads(self.threads):
-            product = self.design.transposed_times(V, self.threads)
+        product = self.design.transposed_times(V, self.threads)
         if self.mean.any():
             for column, total in zip(product.T, V.sum(axis=0), strict=True):
                 column -= total * self.mean

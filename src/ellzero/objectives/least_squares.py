@@ -32,6 +32,7 @@ from ellzero.objectives.quadratic import Quadratic, breadth
 from ellzero.objectives.rows import SAME, Rows, triangle, without_span
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.supports import Matrix, Support, Vector
+from ellzero.threads import current_blas_threads
 
 
 class LeastSquares(Quadratic):
@@ -142,7 +143,7 @@ class LeastSquares(Quadratic):
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
         weight = np.ones(m) if w is None else w
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = LazyGram(design, weight, fit_intercept, F, ridge)
+            gram = LazyGram(design, weight, fit_intercept, F, ridge, current_blas_threads())
             if not np.isfinite(gram.norms2).all():
                 design.raise_if_not_finite()
             check_squarable(gram.norms2, float(weight @ y**2))
