@@ -53,11 +53,11 @@ class Panels:
         self._runs = [slice(a, b) for a, b in pairwise([*range(0, m, run_of(m)), m])]
         weighted = bool((root != 1).any())
 
-        def piece(columns: slice, run: slice) -> Single:
+        def piece(columns: slice, run: slice, room: Single) -> Single:
             width = min(columns.stop, self.n_columns) - columns.start
             own = slice(columns.start, columns.start + width)
             n_panels, n_rows = -(-width // PANEL), run.stop - run.start
-            panels = np.empty((n_panels, n_rows, PANEL), dtype=np.float32)
+            panels = room[: n_panels * n_rows * PANEL].reshape(n_panels, n_rows, PANEL)
             panels[-1] = 0.0  # it may have fewer columns
             whole = width // PANEL
             for rows, block in design.row_blocks(columns=own, within=run):
@@ -74,7 +74,9 @@ class Panels:
         def shelf(part: slice) -> list[Single]:
             (own,) = self._shelves[part]
             columns = slice(own.start * PANEL, own.stop * PANEL)
-            return [piece(columns, run) for run in self._runs]
+            row = (own.stop - own.start) * PANEL
+            room = np.empty(m * row, dtype=np.float32)  # at once, for large pages
+            return [piece(columns, run, room[run.start * row :]) for run in self._runs]
 
         self._pieces = in_parts(shelf, n_shelves, n_shelves, threads)
 
