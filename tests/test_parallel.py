@@ -292,6 +292,7 @@ def test_an_objective_that_stays_in_its_process():
 @pytest.mark.parametrize("threads", [2, 3, 20])
 def test_threads_share_the_columns_of_a_design(rng, threads, dtype, monkeypatch):
     monkeypatch.setattr("ellzero.objectives.design.SHARED_FROM", 0)
+    monkeypatch.setattr("ellzero.objectives.design.WIDE", 0)
     design, w = Design(rng.normal(3.0, 1.0, (50, 17)).astype(dtype)), rng.random(50)
     for V in (w, rng.normal(size=(50, 4))):
         assert_allclose(design.transposed_times(V, threads), design.X.T @ V, rtol=1e-12)
@@ -303,6 +304,7 @@ def test_threads_share_the_columns_of_a_design(rng, threads, dtype, monkeypatch)
 
 def test_threads_share_the_columns_of_wide_data(rng, lazy_gram, monkeypatch):
     monkeypatch.setattr("ellzero.objectives.design.SHARED_FROM", 0)
+    monkeypatch.setattr("ellzero.objectives.design.WIDE", 0)
     X, y = rng.normal(size=(40, 60)), rng.normal(size=40)
     with blas_threads(1):
         alone = LeastSquares(X, y, fit_intercept=True)

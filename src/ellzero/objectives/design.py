@@ -20,6 +20,8 @@ ABREAST = 16  # columns that are standardised at a time: each look at a row serv
 
 SHARED_FROM = 1 << 20  # numbers in X; with fewer, threads do not earn what it takes to wake them
 
+WIDE = 2048  # columns; a part of fewer takes as long as all of them
+
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
 
 SPARSE_FROM, SPARSE_UP_TO = 1 << 18, 0.1
@@ -166,7 +168,8 @@ class Design:
         return transposed.T
 
     def _in_parts(self, work: Callable[[slice], None], threads: int) -> None:
-        threads = threads if self.X.size >= SHARED_FROM else 1
+        is_large = self.X.size >= SHARED_FROM and self.shape[1] >= WIDE
+        threads = threads if is_large else 1
         in_parts(work, self.shape[1], threads, threads)
 
     @cached_property

@@ -92,7 +92,8 @@ class GeneralizedLinear(Objective):
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         self.threads = current_blas_threads()
         self.blas_threads = 1  # our own share the passes over X, and do not spin when they end
-        self._set_size(*self._size())
+        with blas_threads(self.blas_threads):
+            self._set_size(*self._size())
         self._last, self._data = Last(), object()
 
     def _set_size(self, m: int, total_weight: float, null: float) -> None:
