@@ -6,6 +6,7 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from ellzero.linalg import DEPENDENT, inverse_root, pseudo_inverse_root
 from ellzero.objectives.gram import Gram
@@ -101,20 +102,21 @@ class Insertions:
             return None
         p, i = old.index(gone.pop()), new.pop()
         T = np.array([*old, i])
-        h, a = H[p], self.gram.block(T[-1:], T[:-1])[0]
-        K = H - h[:, None] * (h / h[p])  # of the others, and zero for the one that leaves
+        trace, h = H.trace(), H[p].copy()
+        a = self.gram.block(T[-1:], T[:-1])[0]
+        K = dger(-1 / h[p], h, h, a=H.T, overwrite_a=1)  # of those that stay; the other is zero
         K[p] = K[:, p] = 0.0
         w = K @ a
         norm = self.gram.diagonal[i] + self.penalty[i]
         left = norm - a @ w
-        self._lost += H.trace() + 1 / max(left, DEPENDENT)  # large where others leave little of one
+        self._lost += trace + 1 / max(left, DEPENDENT)  # large where others leave little of one
         if left <= DEPENDENT * norm or self._lost > WORN:
             return None
         rows = np.zeros((2, len(T)))
         rows[0, :-1] = h / sqrt(h[p])
         rows[1, :-1], rows[1, -1] = w / -sqrt(left), 1 / sqrt(left)
         w[p] = -1.0
-        self._inverse = K + w[:, None] * (w / left)
+        self._inverse = dger(1 / left, w, w, a=K, overwrite_a=1).T
         self._S = [*old[:p], i, *old[p + 1 :]]
         return self._moved(self._left, T, rows, np.array([-1.0, 1.0]))
 
