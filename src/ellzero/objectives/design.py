@@ -20,7 +20,7 @@ ABREAST = 16  # columns that are standardised at a time: each look at a row serv
 
 SHARED_FROM = 1 << 20  # numbers in X; with fewer, threads do not earn what it takes to wake them
 
-WIDE = 2048  # columns; a part of fewer takes as long as all of them
+WIDE = 2048  # columns; of fewer a part takes nearly as long as all
 
 ENTRIES = 1 << 20  # of a sparse X, so many are worked on at once
 

@@ -91,9 +91,8 @@ class GeneralizedLinear(Objective):
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         self.threads = current_blas_threads()
-        self.blas_threads = 1  # our own share the passes over X, and do not spin when they end
-        with blas_threads(self.blas_threads):
-            self._set_size(*self._size())
+        self.blas_threads = 1  # our own share what gains from them, and do not spin when it ends
+        self._set_size(*self._size())
         self._last, self._data = Last(), object()
 
     def _set_size(self, m: int, total_weight: float, null: float) -> None:
@@ -291,7 +290,8 @@ class GeneralizedLinear(Objective):
         """How many rows there are, their weight, and their loss where all predictions are zero."""
         m = len(self.y)
         losses = self.loss.value(np.zeros((m, *self.per_feature)), self.y)
-        return m, float(self.weight.sum()), float(self.weight @ losses)
+        null = float((self.weight * losses).sum())  # the product `@` would wake threads of BLAS
+        return m, float(self.weight.sum()), null
 
     def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
         """The gradient of the losses with respect to coefficients of the standardised columns."""

@@ -100,6 +100,7 @@ class Insertions:
         gone, new = set(old).difference(features), set(features).difference(old)
         if len(new) != 1:
             return None
+        self._inverse = None  # the new one is made in its place
         p, i = old.index(gone.pop()), new.pop()
         T = np.array([*old, i])
         trace, h = H.trace(), H[p].copy()
