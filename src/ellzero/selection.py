@@ -151,13 +151,12 @@ def path(
     wanted = sorted({check_sparsity(f, s, "sizes") for s in sizes})
     if not wanted:
         raise ValueError("sizes: expected at least one size.")
-    if method == "auto":
-        check_options("auto", options, {"effort", "max_iter", "random_state"})
-        _check_undivided(method, n_jobs)
-    elif method not in METHODS:
+    if method != "auto" and method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
     with blas_threads(f.blas_threads):
         if method == "auto":
+            check_options("auto", options, {"effort", "max_iter", "random_state"})
+            _check_undivided(method, n_jobs)
             return _searched(f, wanted, callback, **options)
         return Path(_one_by_one(f, wanted, METHODS[method], callback, n_jobs, options))
 

@@ -56,8 +56,7 @@ class Panels:
         def piece(columns: slice, run: slice, room: Single) -> Single:
             width = min(columns.stop, self.n_columns) - columns.start
             own = slice(columns.start, columns.start + width)
-            n_panels, n_rows = -(-width // PANEL), run.stop - run.start
-            panels = room[: n_panels * n_rows * PANEL].reshape(n_panels, n_rows, PANEL)
+            panels = room.reshape(-1, run.stop - run.start, PANEL)
             panels[-1] = 0.0  # it may have fewer columns
             whole = width // PANEL
             for rows, block in design.row_blocks(columns=own, within=run):
@@ -76,7 +75,9 @@ class Panels:
             columns = slice(own.start * PANEL, own.stop * PANEL)
             row = (own.stop - own.start) * PANEL
             room = np.empty(m * row, dtype=np.float32)  # at once, for large pages
-            return [piece(columns, run, room[run.start * row :]) for run in self._runs]
+            return [
+                piece(columns, run, room[run.start * row : run.stop * row]) for run in self._runs
+            ]
 
         self._pieces = in_parts(shelf, n_shelves, n_shelves, threads)
 
