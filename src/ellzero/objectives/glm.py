@@ -65,6 +65,8 @@ class GeneralizedLinear(Objective):
     What depends on the rows is asked for in "sums over the rows", so that rows may also be apart.
     """
 
+    blas_threads = 1  # our own share what gains from them, and do not spin when it ends
+
     def __init__(
         self,
         X: Any,
@@ -91,7 +93,6 @@ class GeneralizedLinear(Objective):
         self.ridge = check_ridge(ridge, n)
         self.N = np.column_stack([np.ones((m, int(fit_intercept))), self.design.columns(F)])
         self.threads = current_blas_threads()
-        self.blas_threads = 1  # our own share what gains from them, and do not spin when it ends
         self._set_size(*self._size())
         self._last, self._data = Last(), object()
 

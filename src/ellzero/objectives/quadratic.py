@@ -62,6 +62,8 @@ class Quadratic(Objective):
     values are in units of ``unit²``.
     """
 
+    blas_threads = 1  # the matrices of a step are too small to gain from more
+
     def __init__(
         self,
         gram: Any,
@@ -84,7 +86,6 @@ class Quadratic(Objective):
         self._last: tuple[bytes, Vector, Tableau] | None = None
         self._scaled: tuple[Vector, Vector] | None = None
         self._last_gradient = self.c  # where it is large, rows may be asked for next
-        self.blas_threads = 1  # the matrices of a step are too small to gain from more
         self.breadth = breadth(self.n_features**2)
 
     # the contract
