@@ -71,6 +71,7 @@ ALLOWED = {
     "cli/": (
         "ellzero",
         "core",
+        "checks",
         "files",
         "selection",
         "certificates",

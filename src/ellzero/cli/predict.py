@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ellzero.cli.arguments import add_file_options, check_output
+from ellzero.cli.arguments import add_file_options, check_output, read_table
 from ellzero.cli.console import counted, document, escaped, listed, note, write
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import load
-from ellzero.cli.table import Table, read
+from ellzero.cli.table import Table
 from ellzero.files import write_text
 
 SCHEMA, VERSION = "ellzero.predictions", 1
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.out, args.data, args.model)
     model = load(args.model)
     words = [column.name for column in model.columns if column.levels is not None]
-    table = read(args.data, args.format, args.separator, args.decimal, words=words)
+    table = read_table(args, words)
     predictions = predict(model, table)
     _say_what_is_not_used(model, table)
     if args.out is not None:
