@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from ellzero.core import Iterate
+from ellzero.files import writing
 
 LONGEST_NAME = 60
 LONGEST_MESSAGE = 4000
 LONGEST_LIST = 8
 LONGEST_LINE = 100
+
+OUTPUT = "standard output"
+"""What errors call it."""
 
 RIGHT_TO_LEFT = {"R", "AL"}
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
@@ -83,7 +87,8 @@ def note(message: str, kind: str = "") -> None:
 
 
 def write(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    with writing(OUTPUT):
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def document(value: Any) -> str:

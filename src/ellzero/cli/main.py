@@ -7,14 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
 import ellzero
-from ellzero.cli.console import UsageError, note, warnings_as_notes
+from ellzero.cli import demo, fit, path, predict, report, reproduce
+from ellzero.cli.console import OUTPUT, UsageError, note, warnings_as_notes
+from ellzero.files import writing
 
-# Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
-COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "reproduce", "demo")
+# Each has `add_parser(commands)`, which sets `run`, a function of the arguments.
+COMMANDS: tuple[ModuleType, ...] = (fit, path, report, predict, reproduce, demo)
 
 OPTIONS = {"X": "DATA", "y": "--target", "sample_weight": "--weights", "cv": "--cv"}
 """What the library calls by other names, where only the data can show that they are wrong."""
@@ -35,8 +37,8 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="ellzero", description=ellzero.__doc__)
     top.add_argument("--version", action="version", version=f"ellzero {ellzero.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        import_module(f"ellzero.cli.{name}").add_parser(commands)
+    for command in COMMANDS:
+        command.add_parser(commands)
     return top
 
 
@@ -44,6 +46,11 @@ def in_options(message: str) -> str:
     """The library's errors name arguments of Python; here they are options."""
     name, colon, rest = message.partition(": ")
     return f"{OPTIONS.get(name, name)}{colon}{rest}"
+
+
+def _give_up_output() -> None:
+    """Drop what is left of stdout, which Python would try to write once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,14 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args = parser().parse_args(arguments)
         with warnings_as_notes():
             args.run(args)
-        sys.stdout.flush()
+        with writing(OUTPUT):
+            sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return FAILED
     except UsageError as error:
         note(str(error), "error")
         return MISUSED
     except OSError as error:
+        if error.filename == OUTPUT:
+            _give_up_output()
         about_file = error.filename is not None and error.strerror is not None
         note(f"{error.filename}: {error.strerror}." if about_file else str(error), "error")
         return FAILED

@@ -17,8 +17,9 @@ import numpy as np
 
 from ellzero.datasets.registry import Entry, Part
 
-UNREADABLE = (ValueError, EOFError, OSError, KeyError, IndexError, TypeError, NotImplementedError,
-              zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)  # fmt: skip
+UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, IndexError, TypeError,
+              NotImplementedError, zlib.error, lzma.LZMAError, tarfile.TarError,
+              zipfile.BadZipFile)  # fmt: skip
 
 
 def pandas() -> Any:
