@@ -128,6 +128,7 @@ SHAPES = {
     "a negative pointer": (parts((3, 2), indptr=(0, -1, 2, 3)), "cannot be read as npz"),
     "pointers too large": (parts((3, 2), indptr=(0, 1, 2, 2**30)), "cannot be read as npz"),
     "few pointers": (parts((5, 2)), "cannot be read as npz"),
+    "a format that is a number": (parts((3, 2), kind=1), "'format' must be text"),
     "no data": ({k: v for k, v in parts((3, 2)).items() if k != "data"}, "no array 'data' in it"),
 }
 

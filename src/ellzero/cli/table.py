@@ -176,7 +176,7 @@ def read(
     except MemoryError as error:
         raise ValueError(f"{path}: there is not enough memory to read it.") from error
     except (*UNREADABLE, Warning) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # not about the content
+        if isinstance(error, OSError) and error.filename is not None:  # not about the content
             raise
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path}: cannot be read as {kind}: {reason}") from error
@@ -225,13 +225,18 @@ def _libsvm(path: Path, features: int | None) -> Table:
 
 def _npz(path: Path, features: int | None) -> Table:
     """`X` (or the arrays of a sparse matrix as SciPy saves it), and columns of their own."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is no archive of arrays as numpy.savez makes them")
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: _array(file, name) for name in file.files}
+    with path.open("rb") as stream:
+        # NumPy takes what begins otherwise for a pickle
+        if stream.read(2) != b"PK" or not zipfile.is_zipfile(stream):
+            raise ValueError("it is no archive of arrays as numpy.savez makes them")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as file:
+            arrays = {name: _array(file, name) for name in file.files}
     names = arrays.pop("feature_names", None)
     if "indptr" in arrays:
         own = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
+        if arrays.get("format", np.array(0)).dtype.kind not in "SU":
+            raise ValueError("'format' must be text, such as 'csr'")
         _check_shape(arrays.get("shape"), arrays.get("data"), bool(own), features)
         X = sparse.load_npz(path)
         X.check_format(full_check=True)  # an index out of bounds would be followed
