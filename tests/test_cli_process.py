@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+import ellzero
 from cli_files import numbers, write
+from ellzero.interrupts import EndOnInterrupt, is_command
 
 COMMAND = [sys.executable, "-m", "ellzero"]
 
@@ -105,8 +108,8 @@ def test_an_interrupt_leaves_no_part_of_a_file(request, interrupts, tmp_path, rn
     assert out.read_text() == "what was there"
 
 
-IMPORTING = """
-import runpy, sys
+WATCH = """
+import sys
 
 class Watch:
     def find_spec(name, *_):
@@ -115,21 +118,30 @@ class Watch:
             sys.stdout.flush()
 
 sys.meta_path.insert(0, Watch)
-runpy.run_module("ellzero", run_name="__main__", alter_sys=True)
 """
-"""The command line, which says when it begins to import NumPy."""
+"""Says when Python begins to import NumPy."""
+
+SCRIPT = "import sys\nfrom ellzero.__main__ import main\nsys.exit(main())\n"
+"""What pip installs as `ellzero`."""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-@pytest.mark.parametrize("seconds", [0, 0.05, 0.1, 0.2, 0.5, 1, 2])
-def test_ctrl_c_while_modules_are_imported(seconds, tmp_path, rng, interrupts, request):
+@pytest.mark.parametrize("how", ["module", "script"])
+@pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.5, 1, 2])
+def test_ctrl_c_while_modules_are_imported(seconds, how, tmp_path, rng, interrupts, request):
     data = write("csv", tmp_path, *numbers(rng, 300, 60), [f"x{j}" for j in range(60)])
-    arguments = ("fit", data, "--target", "y", "-s", "20", "--effort", "1e6")
+    (tmp_path / "sitecustomize.py").write_text(WATCH)
+    script = tmp_path / "ellzero"
+    script.write_text(SCRIPT)
+    paths = [str(tmp_path), str(Path(ellzero.__file__).parents[1])]
+    started_as = ["-m", "ellzero"] if how == "module" else [str(script)]
+    arguments = ["fit", str(data), "--target", "y", "-s", "20", "--effort", "1e6"]
     process = subprocess.Popen(
-        [sys.executable, "-c", IMPORTING, *map(str, arguments)],
+        [sys.executable, *started_as, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     request.addfinalizer(process.kill)
     assert process.stdout.readline() == "begun\n"
@@ -147,27 +159,59 @@ def test_the_installed_command_starts_there_too():
     assert '\nellzero = "ellzero.__main__:main"\n' in project.read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_a_bar_is_shown_on_a_terminal(data):
-    pytest.importorskip("rich")
-    ours, theirs = os.openpty()
-    arguments = ("fit", data, "--target", "y", "-s", "2", "--json")
-    process = started(*arguments, stderr=theirs, env={**os.environ, "TERM": "xterm"})
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            block = os.read(ours, 1 << 16)
-        except OSError:  # the other side was closed
-            break
-        if not block:
-            break
-        seen += block
-    out, _ = process.communicate(timeout=120)
-    os.close(ours)
-    assert process.returncode == 0
-    assert b"searching" in seen
-    assert json.loads(out)["task"] == "regression"
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("name", ["other.py", "ellzero_study.py", "-c"])
+def test_other_programs_get_a_keyboard_interrupt(name, tmp_path, interrupts):
+    """Also while they import the package."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'ellzero.core': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt)\n"
+        "try: import ellzero\n"
+        "except KeyboardInterrupt: sys.exit(7)\n"
+    )
+    program = tmp_path / name
+    program.write_text(code)
+    arguments = ["-c", code] if name == "-c" else [str(program)]
+    process = subprocess.run([sys.executable, *arguments], capture_output=True, timeout=60)
+    assert process.returncode == 7, process.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "started"),
+    [
+        (["/usr/bin/ellzero"], True),
+        (["ellzero.exe"], True),
+        (["bin/ellzero-script.py"], True),
+        (["ellzero_study.py"], False),
+        (["-m"], False),
+        (["-c"], False),
+        ([""], False),
+        ([], False),
+    ],
+)
+def test_the_command_is_known_by_its_name(argv, started, monkeypatch):
+    monkeypatch.setattr("sys.argv", argv)
+    monkeypatch.setattr("sys.orig_argv", ["python", "-m", "other"])
+    assert is_command() is started
+
+
+def test_another_thread_may_import(monkeypatch):
+    """There Python lets nobody say what a signal does."""
+    results = []
+
+    def enter():
+        with EndOnInterrupt():
+            results.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    signal.signal(signal.SIGINT, before)
+    assert results == [signal.default_int_handler]
 
 
 def small_files():

@@ -1,11 +1,12 @@
 """ellzero: the best model that uses at most s features."""
 
 from importlib import import_module
+from types import ModuleType
 
-TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all else here
+from ellzero.interrupts import EndOnInterrupt, is_command
 
-if TYPE_CHECKING:
-    from ellzero import datasets, distributed, report, theory
+with EndOnInterrupt(is_command()):
+    import ellzero.theory as theory
     from ellzero.algorithms.arht import arht, arht_core, arht_robust
     from ellzero.algorithms.els import els
     from ellzero.algorithms.exchange import exchange
@@ -77,67 +78,9 @@ __all__ = [
     "theory",
 ]
 
-_PACKAGES = (
-    "algorithms",
-    "certificates",
-    "core",
-    "datasets",
-    "distributed",
-    "estimators",
-    "objectives",
-    "report",
-    "selection",
-    "theory",
-)
 
-_NAMES = {
-    "ellzero.algorithms.arht": ("arht", "arht_core", "arht_robust"),
-    "ellzero.algorithms.els": ("els",),
-    "ellzero.algorithms.exchange": ("exchange",),
-    "ellzero.algorithms.iht": ("iht",),
-    "ellzero.algorithms.lasso": ("lasso",),
-    "ellzero.algorithms.omp": ("omp",),
-    "ellzero.algorithms.ompr": ("ompr",),
-    "ellzero.certificates": ("Certificate", "certify"),
-    "ellzero.core": ("Iterate", "Objective", "Solution", "Status"),
-    "ellzero.estimators": (
-        "CoefficientDisplay",
-        "CVDisplay",
-        "PathDisplay",
-        "SparseClassifier",
-        "SparseClassifierCV",
-        "SparseRegressor",
-        "SparseRegressorCV",
-        "SparseSelector",
-        "information_criteria",
-    ),
-    "ellzero.objectives.custom": ("from_callables", "from_jax"),
-    "ellzero.objectives.least_squares": ("LeastSquares",),
-    "ellzero.objectives.logistic": ("Logistic",),
-    "ellzero.objectives.multinomial": ("Multinomial",),
-    "ellzero.objectives.quadratic": ("Quadratic",),
-    "ellzero.objectives.statistics": ("Statistics",),
-    "ellzero.selection": ("Path", "path", "solve"),
-}
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-
-if not TYPE_CHECKING:  # a type checker would take all other names for good as well
-
-    def __getattr__(name: str) -> object:
-        """Import a public name when it is first asked for.
-
-        NumPy and scikit-learn take a second. The command line starts before, to heed Ctrl-C.
-        """
-        if name in _PACKAGES:
-            return import_module(f"ellzero.{name}")
-        if name not in _MODULES:
-            raise AttributeError(f"module 'ellzero' has no attribute {name!r}")
-        value = getattr(import_module(_MODULES[name]), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+def __getattr__(name: str) -> ModuleType:
+    """Packages that are imported when they are first asked for."""
+    if name in ("datasets", "distributed", "report"):
+        return import_module(f"ellzero.{name}")
+    raise AttributeError(f"module 'ellzero' has no attribute {name!r}")
