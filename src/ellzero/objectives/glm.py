@@ -158,7 +158,8 @@ class GeneralizedLinear(Objective):
         coef = rows[q:] / self._column(self.scale[S])
         memory = None
         if best.converged and below == np.inf:
-            memory = Found(self._data, self._penalty(S), rows, problem.rows(best.step))
+            step = problem.rows(best.step)
+            memory = Found(self._data, self._penalty(S), rows, step, best.clear)
         found = Iterate(S, coef, best.value, self.n_features, nuisance=rows[:q], memory=memory)
         self._last.predictions = found, problem.eta(best.u)
         return found, best, problem
@@ -229,20 +230,30 @@ class GeneralizedLinear(Objective):
             if -SETTLED <= low and high <= SETTLED:
                 return x, known
         x, best, problem = self._minimize(x.support, x)
-        return x, Found(self._data, penalty, problem.rows(best.u), problem.rows(best.step))
+        step = problem.rows(best.step)
+        return x, Found(self._data, penalty, problem.rows(best.u), step, best.clear)
+
+    def reaches_floor(self, x: Iterate) -> bool:
+        """Say whether the classes are separated over the support of x: losses fall to nothing."""
+        if self.floor == -np.inf or self._penalty(x.support).any():
+            return x.value <= self.floor
+        x, found = self._found(x)
+        return self._separates(x.support, found.rows)
 
     def apart(self) -> Self:
         other = super().apart()
         other._last = Last()
         return other
 
-    def best_subset(self, k: int) -> Iterate | None:
+    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
         n_supports = comb(self.n_choosable, k)
         work = n_supports * self.n_rows * (k + 1) * self._width**2
         if n_supports > FEW or work > QUICK:
             return None
-        supports = combinations(self.choosable.tolist(), k)
-        return min((self.minimize(S) for S in supports), key=lambda x: x.value)
+        supports = np.array(list(combinations(self.choosable.tolist(), k)), dtype=np.intp)
+        fits = [self._minimize(S, None)[:2] for S in supports]
+        proven = all(found.converged and found.clear for _, found in fits)  # or one may be lower
+        return min((x for x, _ in fits), key=lambda x: x.value), proven
 
     # what a Hessian makes possible
 
@@ -452,6 +463,7 @@ class Found(NamedTuple):
     penalty: Vector
     rows: NDArray[np.float64]
     step: NDArray[np.float64]
+    clear: bool  # are the columns told apart?
 
 
 @dataclass
