@@ -40,7 +40,7 @@ from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
 from ellzero.supports import Matrix, Support, Vector, magnitudes
-from ellzero.threads import blas_threads, current_blas_threads
+from ellzero.threads import current_blas_threads, thread_budget
 
 if TYPE_CHECKING:
     from typing import Self
@@ -389,7 +389,7 @@ class GeneralizedLinear(Objective):
         return gram
 
     def _statistics(self, weight: Vector) -> Statistics:
-        with blas_threads(self.threads):
+        with thread_budget(self.threads):
             return Statistics.from_arrays(self.design, np.zeros(len(weight)), weight)
 
     def _profiled(self, stats: Statistics) -> Gram:
