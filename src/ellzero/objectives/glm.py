@@ -266,7 +266,12 @@ class GeneralizedLinear(Objective):
 
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         every = np.arange(len(x.support))
-        return removal_bounds(self, x, every if asked is None else asked)
+        # where a fit has diverged nothing is claimed
+        with np.errstate(over="ignore", invalid="ignore"):  # as a decorator threads would share it
+            return self._removal_bounds(x, every if asked is None else asked)
+
+    def _removal_bounds(self, x: Iterate, asked: Support) -> tuple[float, Vector]:
+        return removal_bounds(self, x, asked)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         return insertion_bounds(self, base)
