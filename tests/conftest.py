@@ -1,10 +1,12 @@
 """Fixtures for every test file."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from ellzero.objectives import glm, least_squares
 
@@ -12,6 +14,20 @@ from ellzero.objectives import glm, least_squares
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def two_threads():
+    """The user lets BLAS use two threads.
+
+    A thread that has ended says so: from threadpoolctl 3.8 on, while one is in such a block no
+    other thread can set a number.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        limits = pool.submit(threadpool_limits, 2, "blas").result()
+    yield
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(limits.restore_original_limits).result()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pickle import PicklingError
@@ -11,7 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
+
+from ellzero.silence import without_our_warnings
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -39,23 +38,17 @@ def in_shares(
 ) -> Iterator[Result]:
     """What `share` makes of the tasks, which are dealt to the workers in turn."""
     n = min(parallel.n_jobs, len(tasks))
-    with warnings.catch_warnings():  # who asked for it is warned, once, and not the workers
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            shares = parallel(delayed(_done)(share, tasks[k::n], os.getpid()) for k in range(n))
-        except PicklingError as error:
-            raise TypeError(
-                "n_jobs: f cannot be sent to other processes; leave n_jobs out, or run under "
-                "joblib.parallel_config('threading')."
-            ) from error
+    try:
+        shares = parallel(delayed(_done)(share, tasks[k::n]) for k in range(n))
+    except PicklingError as error:
+        raise TypeError(
+            "n_jobs: f cannot be sent to other processes; leave n_jobs out, or run under "
+            "joblib.parallel_config('threading')."
+        ) from error
     return chain.from_iterable(shares)
 
 
-def _done(
-    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], caller: int
-) -> list[Result]:
-    if os.getpid() == caller:  # threads have one list of filters, which is not theirs to change
-        return list(share(tasks))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+def _done(share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task]) -> list[Result]:
+    """Do the tasks in a worker, without warnings: the caller warns, once."""
+    with without_our_warnings():
         return list(share(tasks))

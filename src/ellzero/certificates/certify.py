@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from math import comb
 from typing import Any, Protocol, overload
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates.certificate import Certificate, Verdict
 from ellzero.certificates.convex_proof import ConvexProof
@@ -22,6 +20,7 @@ from ellzero.checks import check_number, check_objective, check_sparsity
 from ellzero.core import Objective, Solution, Status
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
+from ellzero.silence import without_our_warnings
 from ellzero.supports import NONE, Matrix, Support
 from ellzero.threads import blas_threads
 
@@ -340,8 +339,7 @@ class _Run:
         if best.value >= found.value - self.margin:
             return None
         x = self.f.minimize(best.support)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # its status says so
+        with without_our_warnings():  # its status says so
             better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
         return better if better.value < found.value - self.margin else None
 

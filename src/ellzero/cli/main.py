@@ -6,8 +6,10 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import RLock
 from typing import NoReturn
 
 import ellzero
@@ -20,6 +22,9 @@ OPTIONS = {"X": "DATA", "y": "--target", "sample_weight": "--weights", "cv": "--
 """What the library calls by other names, where only the data can show that they are wrong."""
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+_one_at_a_time = RLock()
+"""Held by a command that runs: streams and the display of warnings belong to the whole process."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,16 +53,44 @@ def in_options(message: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; docs/command-line.md says what they mean."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × gets \xd7
+    with _one_at_a_time, _any_character_written():
+        return _run(arguments)
+
+
+@contextmanager
+def _any_character_written() -> Iterator[None]:
+    """Write \\xd7 where a terminal knows no ×."""
+    streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    before = [stream.errors for stream in streams]
+    try:
+        for stream in streams:
             stream.reconfigure(errors="backslashreplace")
+        yield
+    finally:
+        for stream, errors in zip(streams, before, strict=True):
+            with suppress(OSError, ValueError):  # where nobody reads on, or which was closed
+                stream.reconfigure(errors=errors)
+
+
+def _drop_unread() -> None:
+    """Empty the buffer of a stdout that nobody reads, or Python complains when it ends."""
+    stdout, nowhere = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY)
+    kept = os.dup(stdout)
+    os.dup2(nowhere, stdout)
+    sys.stdout.flush()
+    os.dup2(kept, stdout)
+    os.close(kept)
+    os.close(nowhere)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         args = parser().parse_args(arguments)
         with warnings_as_notes():
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unread()
         return FAILED
     except UsageError as error:
         note(str(error), "error")

@@ -33,7 +33,6 @@ LENGTHS = (1.0, 0.5, 0.1)
 """How much of the step is taken; less where all of it leaves the domain of the conjugate."""
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
 def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[float, Vector]:
     """Bounds on min f over the support S of x, and over it without S[j], for the j asked for."""
     S, first = x.support, f.N.shape[1]

@@ -40,7 +40,7 @@ from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
 from ellzero.supports import Matrix, Support, Vector, magnitudes
-from ellzero.threads import blas_threads, current_blas_threads
+from ellzero.threads import current_blas_threads, thread_budget
 
 if TYPE_CHECKING:
     from typing import Self
@@ -277,7 +277,12 @@ class GeneralizedLinear(Objective):
 
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         every = np.arange(len(x.support))
-        return removal_bounds(self, x, every if asked is None else asked)
+        # where a fit has diverged nothing is claimed
+        with np.errstate(over="ignore", invalid="ignore"):  # as a decorator threads would share it
+            return self._removal_bounds(x, every if asked is None else asked)
+
+    def _removal_bounds(self, x: Iterate, asked: Support) -> tuple[float, Vector]:
+        return removal_bounds(self, x, asked)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         return insertion_bounds(self, base)
@@ -400,7 +405,7 @@ class GeneralizedLinear(Objective):
         return gram
 
     def _statistics(self, weight: Vector) -> Statistics:
-        with blas_threads(self.threads):
+        with thread_budget(self.threads):
             return Statistics.from_arrays(self.design, np.zeros(len(weight)), weight)
 
     def _profiled(self, stats: Statistics) -> Gram:

@@ -147,8 +147,7 @@ class Multinomial(GeneralizedLinear):
                 bounds[i] = dual - 0.5 * ridge[i] * float(new @ new) - self.resolution
         return bounds
 
-    @np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+    def _removal_bounds(self, x: Iterate, asked: Support) -> tuple[float, Vector]:
         """From points of the dual problem, as in `dual`: leaving out a feature makes its equations
         void."""
         S, r, first = x.support, self.n_classes - 1, self.N.shape[1]
@@ -179,7 +178,7 @@ class Multinomial(GeneralizedLinear):
 
         here = dual(newton, penalty)
         without = np.full(len(S), here)
-        for j in range(len(S)) if asked is None else asked:
+        for j in asked:
             own = slice((first + j) * r, (first + j + 1) * r)
             block = stable_inverse(inverse[own, own])
             if block is None:  # a dependent feature costs nothing
