@@ -1,11 +1,9 @@
 """Fixtures for every test file."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import golden.real
 from ellzero.objectives import glm, least_squares
 
 
@@ -25,8 +23,6 @@ def lazy_gram(monkeypatch):
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder of real data sets: $ELLZERO_DATA, or shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("ELLZERO_DATA", beside))
-    if not folder.is_dir():
-        pytest.skip(f"no real data: {folder} is not there (set ELLZERO_DATA to their folder)")
-    return folder
+    if reason := golden.real.missing_folder():
+        pytest.skip(reason)
+    return golden.real.data_folder()
