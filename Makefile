@@ -1,13 +1,14 @@
-# make demo | test | lint | format | docs | figures | bench | bench-quick | clean
+# make demo | test | golden | lint | format | docs | figures | bench | bench-quick | clean
 PYTHON ?= python3
 PYTHON310 ?= python3.10
 PYTEST_FLAGS ?= -n auto
 PIP_FLAGS := --quiet --disable-pip-version-check
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test lint format docs figures bench bench-quick bench-environments clean
+.PHONY: help demo test golden lint format docs figures bench bench-quick bench-environments clean
 .NOTPARALLEL:
 
 help:
@@ -18,7 +19,11 @@ demo: .venv/.demo
 
 # One BLAS thread per pytest worker, or they fight over the cores.
 test: .venv/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# All golden files, or some: make golden GOLDEN='diabetes wine'.
+golden: .venv/.dev
+	PYTHONPATH=tests $(ONE_THREAD) $(BIN)/python -m golden $(GOLDEN)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -1,13 +1,12 @@
 """Fixtures for every test file."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import golden.real
 from ellzero.objectives import glm, least_squares
 
 
@@ -41,8 +40,6 @@ def lazy_gram(monkeypatch):
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder of real data sets: $ELLZERO_DATA, or shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("ELLZERO_DATA", beside))
-    if not folder.is_dir():
-        pytest.skip(f"no real data: {folder} is not there (set ELLZERO_DATA to their folder)")
-    return folder
+    if reason := golden.real.missing_folder():
+        pytest.skip(reason)
+    return golden.real.data_folder()
