@@ -256,7 +256,7 @@ class LeastSquares(Quadratic):
         R = triangle(np.vstack([A, np.pad(ridge, ((0, 0), (0, 1)))]), deadline)
         columns, scale = np.zeros((len(R), self.n_features)), np.ones(self.n_features)
         columns[:, T], scale[T] = R[:, :-1], norms * whole
-        return Rows(columns, R[:, -1], scale, self.forced)
+        return Rows(columns, R[:, -1], scale, self.forced, self.n_rows)
 
     def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
         """Columns of X and y, centred and weighted, or others of equal products; and the means."""

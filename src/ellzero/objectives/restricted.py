@@ -136,7 +136,9 @@ class Orthonormal:
         Q, R, order = qr(whole / norms, mode="economic", pivoting=True, check_finite=False)
         sizes = np.abs(R.diagonal())
         eps = float(np.finfo(float).eps)
-        rank = int((sizes > 4 * eps * np.sqrt(len(norms))).sum())
+        # levels beside an intercept leave 7e-15 of the last one, in 7 000 rows
+        noise = eps * (4 * np.sqrt(len(norms)) + 0.5 * np.sqrt(len(whole)))
+        rank = int((sizes > noise).sum())
         self.clear = bool(8 * len(norms) * eps < TURNED * sizes[:rank].min(initial=1.0))
         self.back = np.zeros((len(norms), rank))  # u = back · v
         self.back[order[:rank]] = solve_triangular(R[:rank, :rank], np.eye(rank))

@@ -59,17 +59,19 @@ class Fit(NamedTuple):
 class Rows(Objective):
     """½‖Az − t‖² with z = scale · x, the ridge included; columns of A have unit length.
 
-    `forced` columns are in every fit.
+    `forced` columns are in every fit. A and t stand for so many rows.
     """
 
-    def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...]):
+    def __init__(
+        self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...], n_rows: float
+    ):
         self.A, self.t, self.scale, self.forced = A, t, scale, forced
         self.n_features = A.shape[1]
         self.ridge = np.zeros(self.n_features)
         self.floor = 0.0
         self.resolution = 0.5e-12 * float(t @ t)
         self.length = float(np.linalg.norm(t))
-        self.noise = 2 * EPS * np.sqrt(max(A.shape))
+        self.noise = EPS * (2 * np.sqrt(max(A.shape)) + 0.5 * np.sqrt(n_rows))
         self.precision = 8 * len(A) * EPS
 
     def _value(self, S: Support, coef: Vector) -> float:
