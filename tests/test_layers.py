@@ -52,6 +52,7 @@ ALLOWED = {
         *BASE,
         "threads",
         "silence",
+        "parallel",
         "objectives",
         "algorithms",
         "selection",

@@ -218,7 +218,7 @@ def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
             handed.extend(arguments[3][0] for _, arguments, _ in tasks)
             return super().__call__(tasks)
 
-    monkeypatch.setattr("ellzero.estimators.cv.Parallel", Listening)
+    monkeypatch.setattr("ellzero.parallel.Parallel", Listening)
     X, y = data(rng)
     SparseClassifierCV(SIZES, cv=3, method="omp").fit(form(X), y > 0)
     assert len(handed) == 3

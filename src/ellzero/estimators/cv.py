@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context, get_config
@@ -23,6 +23,7 @@ from ellzero.estimators.problem import Problem
 from ellzero.estimators.regressor import SparseRegressor
 from ellzero.estimators.validation import check_sizes, names_of
 from ellzero.objectives.statistics import Statistics
+from ellzero.parallel import new_parallel
 from ellzero.selection import Path
 from ellzero.threads import blas_threads, thread_budget
 
@@ -125,7 +126,7 @@ class ChoosesSparsity(SparseEstimator):
             )
         training = _training_statistics(rows, splits) if problem.adds_up(X.shape[1]) else None
         # all of X goes to every task: joblib shares one copy of it, which it cannot do of folds;
-        # joblib's own Parallel, as threads of scikit-learn's change the filters of warnings
+        # not scikit-learn's Parallel, whose threads change the filters of warnings of the process
         tasks = (
             delayed(_configured)(
                 get_config(),
@@ -140,7 +141,7 @@ class ChoosesSparsity(SparseEstimator):
             for k, (train, test) in enumerate(splits)
         )
         with blas_threads(1):  # here too: threadpoolctl may refuse it to folds that are threads
-            return np.array(Parallel(n_jobs=self.n_jobs)(tasks))
+            return np.array(new_parallel(self.n_jobs)(tasks))
 
     def _check_split(self, k: int, train: Any, test: Any, y: Any, weight: Any) -> None:
         if weight is not None and not weight[test].any():
