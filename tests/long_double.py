@@ -200,6 +200,7 @@ def hard_classes(seed: int) -> tuple[np.ndarray, np.ndarray, int, Options, Any]:
     signal, strength = e if rng.random() < 0.5 else X[:, -1] / np.abs(X[:, -1]).max(), 10.0
     clear = rng.random() < 0.3
     target = strength * signal + (0.0 if clear else rng.uniform(1, 10)) * rng.standard_normal(m)
+    target = target.argsort().argsort()  # ranks, so that no class is without rows
     cuts = np.quantile(target, np.arange(1, n_classes) / n_classes)
     options: Options = {"fit_intercept": bool(rng.random() < 0.5)}
     if rng.random() < 0.3:

@@ -42,6 +42,9 @@ FEW = 30
 SAME_VALUE = 1e-5
 """The value of a solution and f there may differ by this part: float32 and back is no other f."""
 
+NOTHING = 1e-30
+"""Values below this are not compared: of a perfect fit there is only rounding."""
+
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
 TOO_WIDE = f"with more than {LARGEST_MATRIX} features a bound needs a ridge; add one, or preselect"
@@ -185,7 +188,7 @@ class _Run:
             raise ValueError(f"solution: has coefficients {found.shape}, f {self.f.shape}.")
         x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
-        slack = SAME_VALUE * abs(found.value) + self.trace + 100 * self.f.rounding(here)
+        slack = SAME_VALUE * abs(found.value) + NOTHING + self.trace + 100 * self.f.rounding(here)
         value = self.f.complete(here).value
         if not min(abs(value - found.value), abs(least - found.value)) <= slack:
             raise OtherObjective(

@@ -233,6 +233,13 @@ class GeneralizedLinear(Objective):
         step = problem.rows(best.step)
         return x, Found(self._data, penalty, problem.rows(best.u), step, best.clear)
 
+    def rounding(self, x: Iterate) -> float:
+        """Also what rounding of the predictions may change, where coefficients are huge."""
+        columns = np.abs(self.design.columns(x.support)) @ magnitudes(
+            self._standard(x.support, x.coef)
+        )
+        return self.resolution + 8 * float(np.finfo(float).eps) * float(self.weight @ columns)
+
     def reaches_floor(self, x: Iterate) -> bool:
         """Say whether the classes are separated over the support of x: losses fall to nothing."""
         if self.floor == -np.inf or self._penalty(x.support).any():

@@ -122,7 +122,8 @@ class LeastSquares(Quadratic):
         self.total_weight = stats.weight
         self._stats = stats
         self._lost = self._digits_lost(F)
-        self.digits_lost = float(self._lost[gram.diagonal > 0].max(initial=1.0))
+        of_y = self._explained_by_forced() / self.unit**2
+        self.digits_lost = max(float(self._lost[gram.diagonal > 0].max(initial=1.0)), of_y)
 
     def _squares(self) -> Vector:
         """Of every column the sum of its squares, about the mean if there is an intercept."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NEARLY_DEPENDENT = 1e-10
 """With a smaller pivot in a Hessian of unit diagonal, a step loses ten of sixteen digits."""
 
+TOLD_APART = 1e-12
+"""Columns that differ by less of their length are taken for copies: coefficients would be noise."""
+
 TURNED = 1e-5
 """Rounding may turn a direction of the columns by this angle before the fit is in doubt."""
 
@@ -138,8 +141,9 @@ class Orthonormal:
         eps = float(np.finfo(float).eps)
         # levels beside an intercept leave 7e-15 of the last one, in 7 000 rows
         noise = eps * (4 * np.sqrt(len(norms)) + 0.5 * np.sqrt(len(whole)))
-        rank = int((sizes > noise).sum())
-        self.clear = bool(8 * len(norms) * eps < TURNED * sizes[:rank].min(initial=1.0))
+        rank = int((sizes > TOLD_APART).sum())
+        told = sizes[sizes > noise].min(initial=1.0)
+        self.clear = bool(8 * len(norms) * eps < TURNED * told)
         self.back = np.zeros((len(norms), rank))  # u = back · v
         self.back[order[:rank]] = solve_triangular(R[:rank, :rank], np.eye(rank))
         self.back /= norms[:, None]

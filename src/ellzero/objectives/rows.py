@@ -62,9 +62,7 @@ class Rows(Objective):
     `forced` columns are in every fit. A and t stand for so many rows.
     """
 
-    def __init__(
-        self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...], n_rows: float
-    ):
+    def __init__(self, A: Matrix, t: Vector, scale: Vector, forced: tuple[int, ...], n_rows: float):
         self.A, self.t, self.scale, self.forced = A, t, scale, forced
         self.n_features = A.shape[1]
         self.ridge = np.zeros(self.n_features)
