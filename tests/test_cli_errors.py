@@ -246,6 +246,15 @@ BROKEN = {
     "npz: text": (b"a,y\n1,2\n", "it is no archive of arrays"),
     "libsvm: text": (b"a,y\n1,2\n", "cannot be read as libsvm: "),
     "arff: text": (b"a,y\n1,2\n", "cannot be read as arff: "),
+    "arff: a carriage return": (
+        b"@relation r\n@attribute a numeric\n@attribute y numeric\n@data\n1,2\n3\r4,5\n",
+        "cannot be read as arff: ",
+    ),
+    "npz: a directory too large": (
+        b"PK\5\6" + bytes(6) + b"\1\0\xff\xff\xff\x0f" + bytes(6),
+        "cannot be read as npz: ",
+    ),
+    "npz: a pickle before an archive": (b"text" + b"PK\5\6" + bytes(18), "no archive of arrays"),
 }
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,48 @@ def test_an_interrupt_leaves_no_part_of_a_file(request, interrupts, tmp_path, rn
     assert out.read_text() == "what was there"
 
 
+IMPORTING = """
+import runpy, sys
+
+class Watch:
+    def find_spec(name, *_):
+        if name == "numpy":
+            sys.stdout.write("begun\\n")
+            sys.stdout.flush()
+
+sys.meta_path.insert(0, Watch)
+runpy.run_module("ellzero", run_name="__main__", alter_sys=True)
+"""
+"""The command line, which says when it begins to import NumPy."""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("seconds", [0, 0.05, 0.1, 0.2, 0.5, 1, 2])
+def test_ctrl_c_while_modules_are_imported(seconds, tmp_path, rng, interrupts, request):
+    data = write("csv", tmp_path, *numbers(rng, 300, 60), [f"x{j}" for j in range(60)])
+    arguments = ("fit", data, "--target", "y", "-s", "20", "--effort", "1e6")
+    process = subprocess.Popen(
+        [sys.executable, "-c", IMPORTING, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    request.addfinalizer(process.kill)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    lines = [line for line in err.splitlines() if "the task is regression" not in line]
+    assert lines == ["ellzero: interrupted"]
+
+
+def test_the_installed_command_starts_there_too():
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    assert '\nellzero = "ellzero.__main__:main"\n' in project.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_a_bar_is_shown_on_a_terminal(data):
     pytest.importorskip("rich")
@@ -125,6 +168,57 @@ def test_a_bar_is_shown_on_a_terminal(data):
     assert process.returncode == 0
     assert b"searching" in seen
     assert json.loads(out)["task"] == "regression"
+
+
+def small_files():
+    """Let the process write files of 99 bytes at most."""
+    resource = pytest.importorskip("resource", reason="limits are POSIX's")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
+@pytest.mark.parametrize("command", ["fit", "path", "predict", "report", "demo"])
+def test_a_file_that_cannot_be_written_is_named(command, data, tmp_path):
+    model, results = tmp_path / "model.json", tmp_path / "results.json"
+    folder = tmp_path / "out"
+    folder.mkdir()
+    out = folder / f"{'long ' * 45}name"
+    if command == "predict":
+        assert finished("fit", data, "--target", "y", "-s", 2, "--out", model)[0] == 0
+    if command == "report":
+        assert finished("path", data, "--target", "y", "--max", 2, "--out", results)[0] == 0
+    arguments = {
+        "fit": (data, "--target", "y", "-s", 2, "--out"),
+        "path": (data, "--target", "y", "--max", 2, "--out"),
+        "predict": (model, data, "--out"),
+        "report": (results, "--out"),
+        "demo": ("--picture",),
+    }[command]
+    if command == "demo":
+        pytest.importorskip("matplotlib")
+    code, _, err = finished(command, *arguments, out, preexec_fn=small_files)
+    assert code == 1
+    expected = f"ellzero: error: {out}: could not be written: File too large."
+    assert err.splitlines()[-1] == expected
+    assert [*folder.iterdir()] == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_no_space_is_left(data):
+    arguments = ("fit", data, "--target", "y", "-s", "2")
+    code, _, err = finished(*arguments, "--out", "/dev/full")
+    assert code == 1
+    assert err.splitlines()[-1] == (
+        "ellzero: error: /dev/full: could not be written: No space left on device."
+    )
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [*COMMAND, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1] == (
+        "ellzero: error: standard output: could not be written: No space left on device."
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs /dev/stdout")

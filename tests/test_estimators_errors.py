@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 import ellzero as lz
+from ellzero.checks import closest
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -52,6 +53,21 @@ def test_sizes_that_are_none():
     assert message(lz.SparseRegressor(forced=[0, 1, 2, 3]), X, Y) == (
         "forced: all of the 4 feature(s) of X are forced, so there is none to select; force fewer."
     )
+
+
+def test_the_search_for_the_name_that_was_meant_is_bounded(monkeypatch):
+    compared = []
+
+    def close(name, known, n):
+        compared.append(len(name) * sum(map(len, known)))
+        return known[:n]
+
+    monkeypatch.setattr("difflib.get_close_matches", close)
+    for length in (5, 100, 10_000):
+        names = [f"{j:05d}{'x' * (length - 5)}" for j in range(50_000_000 // length // 100)]
+        assert closest("y" * length, names) == names[0]
+        assert closest(names[-1].upper(), names) == names[-1]
+    assert max(compared) <= 4_000_000
 
 
 def test_unknown_forced_names():

@@ -70,10 +70,11 @@ ALLOWED = {
         "report",
     ),
     "distributed/": ("ellzero", *BASE, "objectives", "estimators", "distributed"),
-    "experiments/": ("ellzero", "threads", "silence", "datasets", "experiments"),
+    "experiments/": ("ellzero", "threads", "silence", "files", "datasets", "experiments"),
     "cli/": (
         "ellzero",
         "core",
+        "checks",
         "files",
         "silence",
         "selection",
@@ -86,13 +87,13 @@ ALLOWED = {
     ),
     "__main__.py": ("cli",),
     "__init__.py": (
+        "ellzero",
         "core",
         "objectives",
         "algorithms",
         "selection",
         "certificates",
         "estimators",
-        "theory",
     ),
 }
 
@@ -168,13 +169,24 @@ def test_import_is_quick_and_loads_no_optional_package():
     seconds, *loaded = run(
         "import sys, time, sklearn.linear_model\n"
         "before, start = set(sys.modules), time.process_time()\n"
-        "import ellzero\n"
+        "from ellzero import *\n"
         "seconds = time.process_time() - start\n"
         "sys.stdout.write('\\n'.join([str(seconds), *(set(sys.modules) - before)]))"
     )
     assert "ellzero.core" in loaded
     assert not OPTIONAL & {module.split(".")[0] for module in loaded}
     assert float(seconds) < 0.6
+
+
+def test_the_command_starts_before_anything_is_loaded():
+    loaded = run(
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import ellzero.__main__\n"
+        "sys.stdout.write('\\n'.join(set(sys.modules) - before))"
+    )
+    assert {module.split(".")[0] for module in loaded} - sys.stdlib_module_names == {"ellzero"}
+    assert {m for m in loaded if m.startswith("ellzero")} == {"ellzero", "ellzero.__main__"}
 
 
 def test_works_where_no_optional_package_is_installed():
@@ -194,6 +206,21 @@ def test_public_names_are_there_and_sorted():
     assert sorted(ellzero.__all__) == list(ellzero.__all__)
     for name in ellzero.__all__:
         assert getattr(ellzero, name).__doc__, f"{name} has no docstring"
+
+
+def test_public_names_are_imported_from_where_type_checkers_see_them():
+    [checked] = [
+        node
+        for node in parsed(PACKAGE / "__init__.py").body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    seen = {node.module: tuple(alias.name for alias in node.names) for node in checked.body}
+    packages = set(seen.pop("ellzero"))
+    assert ellzero._NAMES == seen
+    assert packages <= set(ellzero._PACKAGES)
+    assert {*ellzero._MODULES, *packages} == set(ellzero.__all__)
+    assert set(ellzero.__all__) <= set(dir(ellzero))
+    assert not hasattr(ellzero, "no_such_name")
 
 
 def test_types_are_shipped():

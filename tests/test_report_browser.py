@@ -6,11 +6,14 @@ import csv
 import io
 import shutil
 import time
+from importlib.resources import files
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
+from cli_files import FORMULAS, NUMBERS, WORDS
+from ellzero.cli.spreadsheet import csv_line
 from ellzero.report import render, study
 from report_data import HOSTILE, hostile_study
 
@@ -108,12 +111,12 @@ class Page:
         self.tell("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.folder))
         self.find(button).click()
         for _ in range(100):
-            files = [*self.folder.glob("*.csv")]
-            if files:
+            saved = [file for file in self.folder.glob("*.csv") if file.stat().st_size]
+            if saved:
                 break
             time.sleep(0.05)
-        text = files[0].read_bytes().decode("utf-8-sig", "surrogatepass")
-        return files[0].name, list(csv.reader(io.StringIO(text, newline="")))
+        text = saved[0].read_bytes().decode("utf-8-sig", "surrogatepass")
+        return saved[0].name, list(csv.reader(io.StringIO(text, newline="")))
 
 
 @pytest.fixture
@@ -319,6 +322,15 @@ def test_saved_names_are_no_formulas(page, hostile):
     for j in sorted(chosen - {8}):  # half a surrogate pair has no place in a file
         assert ("'" if j in dangerous else "") + HOSTILE[j] in cells
     assert dangerous <= chosen
+
+
+def test_saved_cells_follow_the_rules_of_predictions(driver):
+    script = files("ellzero.report").joinpath("csv.js").read_text(encoding="utf-8")
+    for text in FORMULAS + NUMBERS + WORDS:
+        cell = driver.execute_script(f"{script}\nreturn cell(arguments[0]);", text)
+        [[theirs]] = csv.reader(io.StringIO(cell, newline=""))
+        [[ours, _]] = csv.reader(io.StringIO(csv_line([text, 0]), newline=""))
+        assert theirs == ours
 
 
 def test_coefficients_of_every_class(page, iris):

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
 from ellzero.core import Objective
 from ellzero.supports import NONE, Support
+
+MAX_LETTER_PAIRS = 4_000_000
+"""Pairs of letters that the search for a name's closest match may compare: a fifth of a second."""
+
+PAIRS_PER_NAME = 400
+"""What a comparison of two names costs besides their letters, in pairs of letters."""
 
 
 def check_objective(f: Any) -> None:
@@ -71,3 +79,28 @@ def as_support(members: Any, name: str, n_features: int) -> Support:
     if len(unique) != len(S):
         raise ValueError(f"{name}: an index stands there twice: {S.tolist()}.")
     return unique.astype(np.intp)
+
+
+def closest(name: str, known: Collection[str]) -> str | None:
+    """Return the name that was probably meant; of very many names only the first are compared.
+
+    >>> closest("Colour ", ["age", "colour"]), closest("color", ["age", "colour"])
+    ('colour', 'colour')
+    """
+    wanted = name.strip().casefold()
+    for other in known:
+        if other.strip().casefold() == wanted:
+            return other
+    start = name[:100]
+    close = difflib.get_close_matches(start, list(_comparable(start, known)), n=1)
+    return close[0] if close else None
+
+
+def _comparable(name: str, known: Collection[str]) -> Iterator[str]:
+    """Yield names for as long as comparing them is cheap."""
+    pairs = 0
+    for other in known:
+        pairs += PAIRS_PER_NAME + len(name) * len(other)
+        if pairs > MAX_LETTER_PAIRS:
+            return
+        yield other

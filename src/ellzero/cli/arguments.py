@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ellzero.cli.console import UsageError, counted, note, shown
+from ellzero.cli.console import UsageError, counted, grouped, note, shown
 from ellzero.cli.design import Design, design_of
 from ellzero.cli.missing import MISSING
-from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, format_of, read
+from ellzero.cli.sparse_limits import LARGEST_INDEX, MAX_FEATURES
+from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, Table, format_of, read
 from ellzero.cli.target import TASKS
 from ellzero.files import check_writable
 from ellzero.selection import METHODS as ALGORITHMS
@@ -78,6 +79,13 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
         "--separator", type=separator, metavar="C", help="between the columns of a CSV file, or tab"
     )
     parser.add_argument("--decimal", choices=(".", ","), help="in the numbers of a CSV file (.)")
+    parser.add_argument(
+        "--features",
+        type=whole(1, LARGEST_INDEX),
+        metavar="N",
+        help="the most features that a LIBSVM or npz file may have (default: "
+        f"{grouped(MAX_FEATURES)}, or as many as it stores numbers if these are more)",
+    )
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +156,14 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_table(args: argparse.Namespace, words: Collection[str]) -> Table:
+    """Return the table that the options of `add_file_options` describe.
+
+    words : columns of a text file whose entries are words, also if they look like numbers
+    """
+    return read(args.data, args.format, args.separator, args.decimal, words, args.features)
+
+
 def read_design(args: argparse.Namespace) -> Design:
     """DATA as the options want it, once these make sense; the task that was guessed is said."""
     target = args.target or MATRIX_TARGETS.get(args.format or format_of(args.data))
@@ -155,7 +171,7 @@ def read_design(args: argparse.Namespace) -> Design:
         raise UsageError("--target: say which column is to be predicted.")
     _check_roles(args, target)
     check_output(args.out, args.data)
-    table = read(args.data, args.format, args.separator, args.decimal, words=args.categorical)
+    table = read_table(args, args.categorical)
     design = design_of(
         table,
         target,

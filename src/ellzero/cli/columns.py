@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -66,12 +65,6 @@ def as_words(column: Any) -> Any:
 def not_numbers(words: Any) -> Any:
     """Those of the words that no number is written as."""
     return words[words.notna() & pandas().to_numeric(words, errors="coerce").isna()]
-
-
-def closest(name: str, known: list[str]) -> str | None:
-    """The name that was probably meant."""
-    same = [other for other in known if other.strip().casefold() == name.strip().casefold()]
-    return next(iter(same or difflib.get_close_matches(name[:100], known[:10_000], n=1)), None)
 
 
 def fault(column: Any, few: int = FEW_WORDS) -> str | None:

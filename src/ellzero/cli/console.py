@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from ellzero.core import Iterate
+from ellzero.files import writing
 
 LONGEST_NAME = 60
 LONGEST_MESSAGE = 4000
 LONGEST_LIST = 8
 LONGEST_LINE = 100
+
+OUTPUT = "standard output"
+"""What errors call it."""
 
 RIGHT_TO_LEFT = {"R", "AL"}
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
@@ -47,6 +51,8 @@ def shown(name: Any, longest: int = LONGEST_NAME) -> str:
     if len(text) > longest:
         half = longest // 2
         text = f"{text[:half]}…{text[-half:]}"
+    if text.isascii() and text.isprintable():  # a file may have a million names
+        return text
     if any(unicodedata.bidirectional(c) in RIGHT_TO_LEFT for c in text):
         return f"{ISOLATE}{escaped(text)}{END_OF_ISOLATE}"
     return escaped(text)
@@ -65,7 +71,12 @@ def counted(n: int, noun: str) -> str:
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1 200 rows')
     """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}".replace(",", " ")
+    return f"{grouped(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def grouped(n: int) -> str:
+    """Return a whole number with its digits in groups of three."""
+    return f"{n:,}".replace(",", " ")
 
 
 def note(message: str, kind: str = "") -> None:
@@ -76,7 +87,8 @@ def note(message: str, kind: str = "") -> None:
 
 
 def write(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    with writing(OUTPUT):
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def document(value: Any) -> str:

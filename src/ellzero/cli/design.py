@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.cli.columns import (
-    LARGEST,
-    as_numbers,
-    as_words,
-    closest,
-    fault,
-    is_number,
-    n_too_large,
-)
+from ellzero.checks import closest
+from ellzero.cli.columns import LARGEST, as_numbers, as_words, fault, is_number, n_too_large
 from ellzero.cli.console import counted, listed, shown
 from ellzero.cli.missing import Fills, complete
 from ellzero.cli.table import Table
@@ -31,7 +24,7 @@ WIDE, MANY = 500, 50_000_000
 """With more 0/1 columns, or more entries in them, the matrix is sparse."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of the file: numbers, or words with one 0/1 column for each level.
 
@@ -43,7 +36,7 @@ class Column:
     fill: float | str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Term:
     """A column of the matrix."""
 
@@ -100,7 +93,7 @@ def design_of(
     others = [target] if weights is None else [target, weights]
     for option, names in (("--weights", others[1:]), ("--exclude", exclude)):
         _check_names(table, names, option)
-    features = table.without([*others, *exclude])
+    features = table.without({*others, *exclude})
     if not features.columns:
         raise ValueError("no column is left to choose features from.")
     _check_names(features, categorical, "--categorical")
@@ -131,10 +124,11 @@ def design_of(
 
 
 def _check_names(table: Table, names: Collection[str], option: str) -> None:
-    known = table.columns
+    known = dict.fromkeys(table.columns) if names else {}
     for name in names:
         if name not in known:
-            raise ValueError(f"{option}: there is no column '{shown(name)}'; {_hint(name, known)}")
+            hint = _hint(name, list(known))
+            raise ValueError(f"{option}: there is no column '{shown(name)}'; {hint}")
 
 
 def _hint(name: str, known: list[str]) -> str:
@@ -198,13 +192,15 @@ def _mirrors(term: Term) -> bool:
 
 def _forced(forced: Collection[str], terms: list[Term]) -> list[int]:
     """A column stands for all its levels, and of two levels each stands for the other."""
-    found: set[int] = set()
-    for name in forced:
-        places = [j for j, term in enumerate(terms) if name in (term.column.name, *_labels(term))]
-        if not places:
+    places: dict[str, list[int]] = {name: [] for name in forced}
+    for j, term in enumerate(terms if forced else ()):
+        for name in {term.column.name, *_labels(term)} & places.keys():
+            places[name].append(j)
+    for name, own in places.items():
+        if not own:
             known = [term.label for term in terms]
             raise ValueError(f"--forced: there is no feature '{shown(name)}'; {_hint(name, known)}")
-        found.update(places)
+    found = {j for own in places.values() for j in own}
     if len(found) == len(terms):
         raise ValueError("--forced: all features are forced, so there is none to choose.")
     return sorted(found)

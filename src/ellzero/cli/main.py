@@ -8,15 +8,17 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from threading import RLock
+from types import ModuleType
 from typing import NoReturn
 
 import ellzero
-from ellzero.cli.console import UsageError, note, warnings_as_notes
+from ellzero.cli import demo, fit, path, predict, report, reproduce
+from ellzero.cli.console import OUTPUT, UsageError, note, warnings_as_notes
+from ellzero.files import writing
 
-# Each is a module here with `add_parser(commands)`, which sets `run`, a function of the arguments.
-COMMANDS: tuple[str, ...] = ("fit", "path", "report", "predict", "reproduce", "demo")
+# Each has `add_parser(commands)`, which sets `run`, a function of the arguments.
+COMMANDS: tuple[ModuleType, ...] = (fit, path, report, predict, reproduce, demo)
 
 OPTIONS = {"X": "DATA", "y": "--target", "sample_weight": "--weights", "cv": "--cv"}
 """What the library calls by other names, where only the data can show that they are wrong."""
@@ -40,8 +42,8 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="ellzero", description=ellzero.__doc__)
     top.add_argument("--version", action="version", version=f"ellzero {ellzero.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        import_module(f"ellzero.cli.{name}").add_parser(commands)
+    for command in COMMANDS:
+        command.add_parser(commands)
     return top
 
 
@@ -73,7 +75,7 @@ def _any_character_written() -> Iterator[None]:
 
 
 def _drop_unread() -> None:
-    """Empty the buffer of a stdout that nobody reads, or Python complains when it ends."""
+    """Drop what is left in the buffer of stdout, which Python would try to write when it ends."""
     stdout, nowhere = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY)
     kept = os.dup(stdout)
     os.dup2(nowhere, stdout)
@@ -88,7 +90,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         args = parser().parse_args(arguments)
         with warnings_as_notes():
             args.run(args)
-        sys.stdout.flush()
+        with writing(OUTPUT):
+            sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         _drop_unread()
         return FAILED
@@ -96,6 +99,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         note(str(error), "error")
         return MISUSED
     except OSError as error:
+        if error.filename == OUTPUT:
+            _drop_unread()
         about_file = error.filename is not None and error.strerror is not None
         note(f"{error.filename}: {error.strerror}." if about_file else str(error), "error")
         return FAILED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ellzero
 from ellzero.cli.console import shown
@@ -118,18 +118,20 @@ def _model(data: Any) -> Model:
     classes = _classes(data.get("classes"), task)
     columns = {column.name: column for column in map(_column, _objects(data, "columns"))}
     _require(len(columns) == len(data["columns"]), "'columns' has a name twice")
+    levels = {name: frozenset(column.levels or ()) for name, column in columns.items()}
     n_scores = len(classes) if len(classes) > 2 else 1
     terms, coefficients = [], []
     for item in _objects(data, "terms"):
-        terms.append(_term(item, columns))
+        terms.append(_term(item, columns, levels))
         coefficients.append(_numbers(item.get("coefficients"), n_scores, "'coefficients'"))
-    _require(len(set(terms)) == len(terms), "'terms' has a term twice")
+    distinct = {(term.column.name, term.level) for term in terms}  # a Term hashes all levels
+    _require(len(distinct) == len(terms), "'terms' has a term twice")
     return Model(
         task=task,
         target=_text(data.get("target"), "'target'"),
         terms=terms,
         coefficients=np.array(coefficients, dtype=np.float64).reshape(-1, n_scores).T,
-        intercept=_numbers(data.get("intercept"), n_scores, "'intercept'"),
+        intercept=np.array(_numbers(data.get("intercept"), n_scores, "'intercept'")),
         classes=classes,
     )
 
@@ -153,14 +155,14 @@ def _number(value: Any, what: str) -> float:
     try:
         number = float(value)
     except OverflowError:
-        number = np.inf
-    _require(bool(np.isfinite(number)), f"{what} must be finite")
+        number = inf
+    _require(isfinite(number), f"{what} must be finite")
     return number
 
 
-def _numbers(value: Any, n: int, what: str) -> NDArray[np.float64]:
+def _numbers(value: Any, n: int, what: str) -> list[float]:
     _require(isinstance(value, list) and len(value) == n, f"{what} must be a list of {n} number(s)")
-    return np.array([_number(entry, f"an entry of {what}") for entry in value])
+    return [_number(entry, f"an entry of {what}") for entry in value]
 
 
 def _objects(data: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -190,9 +192,12 @@ def _classes(value: Any, task: str) -> list[Any]:
 
 def _column(item: dict[str, Any]) -> Column:
     name = _text(item.get("name"), "the 'name' of a column")
-    what, kind, fill = f"column '{shown(name)}'", item.get("kind"), item.get("missing")
+    kind, fill = item.get("kind"), item.get("missing")
+    if kind == "numeric" and fill is None:
+        return Column(name)
+    what = f"column '{shown(name)}'"
     if kind == "numeric":
-        return Column(name, None, None if fill is None else _number(fill, f"{what}: 'missing'"))
+        return Column(name, None, _number(fill, f"{what}: 'missing'"))
     _require(kind == "categorical", f"{what}: 'kind' must be numeric or categorical")
     levels: Any = item.get("levels")
     _require(
@@ -204,12 +209,17 @@ def _column(item: dict[str, Any]) -> Column:
     return Column(name, tuple(levels), fill)
 
 
-def _term(item: dict[str, Any], columns: dict[str, Column]) -> Term:
+def _term(
+    item: dict[str, Any], columns: dict[str, Column], levels: dict[str, frozenset[str]]
+) -> Term:
     name = _text(item.get("column"), "the 'column' of a term")
-    _require(name in columns, f"a term is of column '{shown(name)}', which 'columns' has not")
-    column, level = columns[name], item.get("level")
+    column, level = columns.get(name), item.get("level")
+    if column is None:
+        raise ValueError(f"a term is of column '{shown(name)}', which 'columns' has not.")
     if column.levels is None:
-        _require("level" not in item, f"column '{shown(name)}' is numeric and has no levels")
+        if "level" in item:
+            raise ValueError(f"column '{shown(name)}' is numeric and has no levels.")
         return Term(column)
-    _require(level in column.levels, f"column '{shown(name)}' has no level '{shown(level)}'")
+    if not isinstance(level, str) or level not in levels[name]:
+        raise ValueError(f"column '{shown(name)}' has no level '{shown(level)}'.")
     return Term(column, level)

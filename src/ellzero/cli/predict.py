@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from pathlib import Path
 from typing import Any
 
-from ellzero.cli.arguments import add_file_options, check_output
+from ellzero.cli.arguments import add_file_options, check_output, read_table
 from ellzero.cli.console import counted, document, escaped, listed, note, write
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import load
-from ellzero.cli.table import Table, read
+from ellzero.cli.spreadsheet import csv_line
+from ellzero.cli.table import Table
 from ellzero.files import write_text
 
 SCHEMA, VERSION = "ellzero.predictions", 1
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
     check_output(args.out, args.data, args.model)
     model = load(args.model)
     words = [column.name for column in model.columns if column.levels is not None]
-    table = read(args.data, args.format, args.separator, args.decimal, words=words)
+    table = read_table(args, words)
     predictions = predict(model, table)
     _say_what_is_not_used(model, table)
     if args.out is not None:
@@ -60,13 +59,10 @@ def predict(model: Model, table: Table) -> dict[str, Any]:
 
 def as_csv(model: Model, predictions: dict[str, Any]) -> str:
     """One line per row: the prediction, then the probability of every class."""
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(["prediction", *(f"probability_{label}" for label in model.classes)])
+    head = ["prediction", *(f"probability_{label}" for label in model.classes)]
     chances = predictions.get("probabilities") or [[]] * len(predictions["predictions"])
-    for value, row in zip(predictions["predictions"], chances, strict=True):
-        lines.writerow([value, *row])
-    return out.getvalue()
+    lines = zip(predictions["predictions"], chances, strict=True)
+    return csv_line(head) + "".join(csv_line([value, *row]) for value, row in lines)
 
 
 def _say_what_is_not_used(model: Model, table: Table) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.cli.columns import NUMBERS, as_meant, check_names
-from ellzero.cli.console import UsageError, counted
+from ellzero.cli.console import UsageError, counted, grouped
+from ellzero.cli.sparse_limits import (
+    LARGEST_INDEX,
+    MAX_FEATURES,
+    RAISE_LIMIT,
+    libsvm_fault,
+    most_features,
+)
 from ellzero.cli.text import MISSING_WORDS, about_encoding, opened, text_frame
 from ellzero.datasets.formats import OPENERS, UNREADABLE, arff_frame, pandas
 
@@ -52,17 +60,35 @@ class Table:
     def columns(self) -> list[str]:
         return [*self.frame.columns, *self.matrix_names]
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """The columns of the matrix by name."""
+        return {name: j for j, name in enumerate(self.matrix_names)}
+
     def column(self, name: str) -> Any:
         if name in self.frame.columns:
             return self.frame[name]
-        if name in self.matrix_names:
-            j = self.matrix_names.index(name)
-            return pandas().Series(self.matrix[:, [j]].toarray().ravel(), name=name)
-        return pandas().Series(np.zeros(self.n_rows), name=name)
+        rows, entries = self.stored(name)
+        values = np.zeros(self.n_rows, entries.dtype)
+        values[rows] = entries
+        return pandas().Series(values, name=name)
+
+    def is_sparse(self, name: str) -> bool:
+        """Say whether a column that the table has is one of the matrix."""
+        return name not in self.frame.columns
+
+    def stored(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows and values that the matrix stores of a column; others are zero."""
+        j = self._places.get(name)
+        if j is None:
+            return np.empty(0, np.intp), np.empty(0)
+        stored = slice(*self.matrix.indptr[j : j + 2])
+        return self.matrix.indices[stored], self.matrix.data[stored]
 
     def has(self, name: str) -> bool:
-        beyond = self.more_zeros and name.startswith("f") and name[1:].isdecimal()
-        return name in self.frame.columns or name in self.matrix_names or beyond
+        if name in self.frame.columns or name in self._places:
+            return True
+        return self.more_zeros and name.startswith("f") and name[1:].isdecimal()
 
     def where(self, test: Callable[[Any], Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Rows and columns of the entries that the matrix stores and that pass a test, in order."""
@@ -111,6 +137,7 @@ def read(
     separator: str | None = None,
     decimal: str | None = None,
     words: Collection[str] = (),
+    features: int | None = None,
 ) -> Table:
     """The table in a file.
 
@@ -118,12 +145,17 @@ def read(
     separator : of the columns of a text file; a comma for CSV
     decimal : of the numbers of a text file; a point if not given
     words : columns of a text file whose entries are words, also if they look like numbers
+    features : the most features that a sparse file may have; None means the usual limit
     """
     pandas()
     kind = kind or format_of(path)
     for option, value in (("--separator", separator), ("--decimal", decimal)):
         if value is not None and kind not in SEPARATORS:
             raise UsageError(f"{option}: is for text; a {kind} file has none.")
+    if features is not None and kind not in SPARSE_READERS:
+        raise UsageError(
+            f"--features: is for {' and '.join(SPARSE_READERS)} files, not for {kind}."
+        )
     if path.is_dir() and kind != "parquet":
         raise IsADirectoryError(FOLDER.format(path))
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -132,6 +164,8 @@ def read(
         if kind in SEPARATORS:
             frame = text_frame(path, separator or SEPARATORS[kind], decimal or ".", words)
             table = Table(frame)
+        elif kind in SPARSE_READERS:
+            table = SPARSE_READERS[kind](path, features)
         else:
             table = READERS[kind](path)
         if not table.n_rows:
@@ -139,8 +173,10 @@ def read(
         return table
     except UnicodeError as error:
         raise ValueError(about_encoding(path)) from error
+    except MemoryError as error:
+        raise ValueError(f"{path}: there is not enough memory to read it.") from error
     except (*UNREADABLE, Warning) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # not about the content
+        if isinstance(error, OSError) and error.filename is not None:  # not about the content
             raise
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path}: cannot be read as {kind}: {reason}") from error
@@ -165,12 +201,21 @@ def _arff(path: Path) -> Table:
     return Table(frame)
 
 
-def _libsvm(path: Path) -> Table:
+def _libsvm(path: Path, features: int | None) -> Table:
     """Feature j of the file is called fj, whether the file counts from 0 or from 1."""
     from sklearn.datasets import load_svmlight_file
 
-    with opened(path) as stream:
-        X, y = load_svmlight_file(stream, zero_based=True)
+    try:
+        with opened(path) as stream:
+            X, y = load_svmlight_file(stream, zero_based=True)
+    except (ValueError, OverflowError) as error:
+        with opened(path, told=False) as stream:
+            fault = libsvm_fault(stream, LARGEST_INDEX) or str(error)
+        raise ValueError(f"{fault}; correct the file") from error
+    most = most_features(X.nnz, features)
+    if X.shape[1] > most + 1:  # with a feature 0
+        with opened(path, told=False) as stream:
+            raise ValueError(f"{libsvm_fault(stream, most)}; {RAISE_LIMIT}")
     X = X.tocsc()
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
     names = tuple(f"f{j}" for j in range(first, X.shape[1]))
@@ -178,37 +223,68 @@ def _libsvm(path: Path) -> Table:
     return Table(frame, X[:, first:], names, more_zeros=True)
 
 
-def _npz(path: Path) -> Table:
+def _npz(path: Path, features: int | None) -> Table:
     """`X` (or the arrays of a sparse matrix as SciPy saves it), and columns of their own."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is no archive of arrays as numpy.savez makes them")
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: _array(file, name) for name in file.files}
+    with path.open("rb") as stream:
+        # NumPy takes what begins otherwise for a pickle
+        if stream.read(2) != b"PK" or not zipfile.is_zipfile(stream):
+            raise ValueError("it is no archive of arrays as numpy.savez makes them")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as file:
+            arrays = {name: _array(file, name) for name in file.files}
     names = arrays.pop("feature_names", None)
     if "indptr" in arrays:
+        own = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
+        if arrays.get("format", np.array(0)).dtype.kind not in "SU":
+            raise ValueError("'format' must be text, such as 'csr'")
+        _check_shape(arrays.get("shape"), arrays.get("data"), bool(own), features)
         X = sparse.load_npz(path)
         X.check_format(full_check=True)  # an index out of bounds would be followed
-        X = X.tocsc()
-        X.sum_duplicates()
-        arrays = {name: array for name, array in arrays.items() if name not in SAVED_BY_SCIPY}
+        arrays = own
     elif "X" in arrays:
         X = arrays.pop("X")
     else:
         raise ValueError("there is no array 'X' in it")
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(f"'X' must be a matrix of numbers; its shape is {X.shape}, of {X.dtype}")
-    names = [f"f{j}" for j in range(X.shape[1])] if names is None else [str(n) for n in names]
-    if len(names) != X.shape[1]:
-        raise ValueError(f"there are {counted(X.shape[1], 'column')} and {len(names)} names")
     for name, array in arrays.items():
         if array.shape != X.shape[:1]:
             raise ValueError(f"{name!a} must have one entry for each of the {X.shape[0]} rows of X")
+    names = [f"f{j}" for j in range(X.shape[1])] if names is None else np.ravel(names).tolist()
+    if len(names) != X.shape[1]:
+        raise ValueError(f"there are {counted(X.shape[1], 'column')} and {len(names)} names")
+    names = [str(name) for name in names]
     check_names([*arrays, *names])
     own = pandas().DataFrame(arrays, index=range(X.shape[0]))
     if sparse.issparse(X):
+        X = X.tocsc()
+        X.sum_duplicates()
         return Table(own, X, tuple(names))
     frame = pandas().DataFrame(X, columns=names)
     return Table(pandas().concat([own, frame], axis=1))
+
+
+def _check_shape(shape: Any, data: Any, has_columns: bool, features: int | None) -> None:
+    """Refuse the shape of a sparse matrix that asks for more than the file holds.
+
+    has_columns : whether other arrays in the file say how many rows there are
+    """
+    if shape is None or shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any():
+        raise ValueError("'shape' must be two whole numbers: of the rows and the columns")
+    if data is None:
+        raise ValueError("there is no array 'data' in it")
+    n_rows, n_columns = shape.tolist()
+    most = most_features(data.size, features)
+    if n_columns > most:
+        raise ValueError(
+            f"its shape has {counted(n_columns, 'feature')}, above the limit of {grouped(most)}; "
+            f"{RAISE_LIMIT}"
+        )
+    if n_rows > max(MAX_FEATURES, data.size) and not has_columns:
+        raise ValueError(
+            f"its shape has {counted(n_rows, 'row')}, but it stores only "
+            f"{counted(data.size, 'number')}"
+        )
 
 
 def _array(file: Any, name: str) -> Any:
@@ -225,6 +301,5 @@ def _array(file: Any, name: str) -> Any:
 READERS: dict[str, Callable[[Path], Table]] = {
     "parquet": _parquet,
     "arff": _arff,
-    "libsvm": _libsvm,
-    "npz": _npz,
 }
+SPARSE_READERS: dict[str, Callable[[Path, int | None], Table]] = {"libsvm": _libsvm, "npz": _npz}

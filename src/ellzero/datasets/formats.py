@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -17,8 +18,9 @@ import numpy as np
 
 from ellzero.datasets.registry import Entry, Part
 
-UNREADABLE = (ValueError, EOFError, OSError, KeyError, IndexError, TypeError, NotImplementedError,
-              zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)  # fmt: skip
+UNREADABLE = (ValueError, OverflowError, EOFError, OSError, KeyError, IndexError, TypeError,
+              NotImplementedError, csv.Error, zlib.error, lzma.LZMAError, tarfile.TarError,
+              zipfile.BadZipFile)  # fmt: skip
 
 
 def pandas() -> Any:
@@ -47,7 +49,7 @@ def read(path: Path, part: Part, entry: Entry, called: str = "") -> Any:
             raise ValueError(f"there is no {part.name} in it")
         return checked(frames[0], part, entry)
     except UNREADABLE as error:
-        if isinstance(error, OSError) and error.errno is not None:  # not about the content
+        if isinstance(error, OSError) and error.filename is not None:  # not about the content
             raise
         advice = "" if called else " Delete it to have it downloaded again."
         reason = str(error).rstrip(".") or type(error).__name__

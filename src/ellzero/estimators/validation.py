@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from math import ceil, sqrt
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.checks import as_support, check_count
+from ellzero.checks import as_support, check_count, closest
 from ellzero.supports import Support
 
 try:
@@ -120,8 +119,8 @@ def _index(name: str, names: NDArray[Any] | None) -> int:
     known = names.tolist()
     if name in known:
         return known.index(name)
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"its columns are {_some(known)}."
+    close = closest(name, known)
+    hint = f"its columns are {_some(known)}." if close is None else f"did you mean {close!r}?"
     raise ValueError(f"forced: X has no column {name!r}; {hint}")
 
 

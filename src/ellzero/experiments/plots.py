@@ -8,6 +8,7 @@ from typing import Any
 
 from ellzero.experiments.figures import CURVES, REFITTED
 from ellzero.experiments.observations import Losses
+from ellzero.files import writing
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
     "LASSO": {"color": "tab:blue", "marker": "s"},
@@ -37,7 +38,9 @@ def draw(panels: Sequence[tuple[str, str, Losses]], file: Path) -> list[Path]:
             axis.set(title=title, xlabel="sparsity (the intercept counts 1)", ylabel=LOSS[task])
         saved = [file.with_suffix(".png"), file.with_suffix(".svg")]
         for path in saved:
-            figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else {})
+            metadata = {"Date": None} if path.suffix == ".svg" else {}
+            with writing(path):
+                figure.savefig(path, dpi=150, metadata=metadata)
     return saved
 
 

@@ -14,6 +14,7 @@ from ellzero.experiments import plots
 from ellzero.experiments.figures import CURVES, FIGURES, METHODS, REFITTED, Settings
 from ellzero.experiments.observations import Losses, verdicts
 from ellzero.experiments.store import Result
+from ellzero.files import writing
 
 TITLE = "# The paper's experiments"
 
@@ -28,7 +29,8 @@ def table(results: Iterable[Result], file: Path) -> Path:
     frame = pandas().DataFrame(rows)
     method = pandas().Categorical(frame["method"], CURVES)
     frame = frame.assign(method=method).sort_values(["figure", "dataset", "method", "sparsity"])
-    frame.astype({"method": str}).to_parquet(file, index=False)
+    with writing(file):
+        frame.astype({"method": str}).to_parquet(file, index=False)
     return file
 
 
@@ -81,7 +83,8 @@ def write(
             lines += ["", *_dataset(dataset, shown[dataset])]
     if skipped:
         lines += ["", "## Not here", "", *(f"- {name}: {why}" for name, why in skipped.items())]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with writing(file):
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 

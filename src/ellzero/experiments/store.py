@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from ellzero.files import writing
+
 
 @dataclass(frozen=True)
 class Result:
@@ -54,7 +56,7 @@ def read(file: Path) -> dict[tuple[str, str, int, str], Result]:
 def append(file: Path, results: Iterable[Result]) -> None:
     """Add results, and return when they are on the disk."""
     lines = "".join(json.dumps(asdict(result)) + "\n" for result in results)
-    with open(file, "a+b") as stream:
+    with writing(file), open(file, "a+b") as stream:
         if stream.tell():
             stream.seek(-1, os.SEEK_END)
             if stream.read(1) != b"\n":  # a run was killed while it wrote

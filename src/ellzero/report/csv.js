@@ -1,11 +1,14 @@
 // The table as comma-separated values that a spreadsheet reads as text and numbers, never as formulas.
+// `ellzero predict` writes its labels by the same rules, in `cli/spreadsheet.py`.
 
-const STARTS_FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+// Apostrophes before it count, so that one apostrophe less always gives the text back.
+const STARTS_FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const IS_NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 
 function cell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);
-  const text = STARTS_FORMULA.test(value) ? `'${value}` : value;
+  const text = STARTS_FORMULA.test(value) && !IS_NUMBER.test(value) ? `'${value}` : value;
   return `"${text.replace(/"/g, '""')}"`;
 }
 
