@@ -1,13 +1,15 @@
-# make demo | test | lint | format | docs | figures | bench | bench-quick | clean
+# make demo | test | golden | lint | format | docs | figures | bench | bench-quick | bench-ab BASE=rev | clean
 PYTHON ?= python3
 PYTHON310 ?= python3.10
 PYTEST_FLAGS ?= -n auto
+BASE ?= HEAD~1
 PIP_FLAGS := --quiet --disable-pip-version-check
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: help demo test lint format docs figures bench bench-quick bench-environments clean
+.PHONY: help demo test golden lint format docs figures bench bench-quick bench-ab bench-environments clean
 .NOTPARALLEL:
 
 help:
@@ -18,7 +20,11 @@ demo: .venv/.demo
 
 # One BLAS thread per pytest worker, or they fight over the cores.
 test: .venv/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# All golden files, or some: make golden GOLDEN='diabetes wine'.
+golden: .venv/.dev
+	PYTHONPATH=tests $(ONE_THREAD) $(BIN)/python -m golden $(GOLDEN)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -42,8 +48,12 @@ bench: bench-environments
 bench-quick: bench-environments
 	$(BENCH)/python -m benchmarks --quick
 
+# The working tree against the revision BASE, each in an environment of its own in .bench-ab.
+bench-ab: .venv/.dev
+	$(BIN)/python -m benchmarks.ab --base $(BASE) $(BENCH_FLAGS)
+
 clean:
-	rm -rf .venv .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist docs/_build demo.png
+	rm -rf .venv .bench-ab .venv-bench .venv-okridge .venv-l0learn .pytest_cache .ruff_cache .mypy_cache build dist docs/_build demo.png
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The demo needs little; tests also need JAX, Dask and pandas, so they install on their own stamp.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Task = Literal["least_squares", "logistic"]
+Task = Literal["least_squares", "logistic", "multinomial"]
 Kind = Literal["ours", "ours-method", "peer", "yardstick"]
 Supports = dict[int, np.ndarray]
 

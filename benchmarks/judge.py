@@ -15,7 +15,7 @@ SEPARABLE = 1e-8  # loss per row below which the classes count as separated, and
 
 
 class Judge:
-    """Losses of supports of one problem: ½‖residual‖², or the summed logistic loss.
+    """Losses of supports of one problem: ½‖residual‖², or the summed logistic or softmax loss.
 
     The intercept is always in and never counted. Each support is fitted once.
     """
@@ -38,8 +38,10 @@ class Judge:
         return self._seen[key]
 
     def _fit(self, S: np.ndarray) -> float:
-        if self._task == "logistic":
-            loss = refit.logistic(refit.columns(self._X, S), self._y).loss
+        if self._task != "least_squares":
+            A = refit.columns(self._X, S)
+            fit = refit.logistic if self._task == "logistic" else refit.multinomial
+            loss = fit(A, self._y).loss
             return loss if loss > SEPARABLE * len(self._y) else 0.0
         if self._R is not None:
             return refit.least_squares(self._R[:, S], self._R[:, -1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
 
 import numpy as np
 import pandas as pd
@@ -100,3 +101,16 @@ def fails(capsys, *arguments, code=1):
     assert lines[-1].startswith("ellzero: error: ")
     assert not any("error" in line for line in lines[:-1])
     return lines[-1].removeprefix("ellzero: error: ")
+
+
+LIMITED = """
+import os, resource, sys
+name, amount, *command = sys.argv[1:]
+resource.setrlimit(getattr(resource, name), (int(amount), int(amount)))
+os.execv(sys.executable, [sys.executable, "-m", "ellzero", *command])
+"""
+
+
+def limited(name, amount):
+    """The beginning of a command line that runs ellzero under a limit of POSIX."""
+    return [sys.executable, "-c", LIMITED, name, str(amount)]

@@ -1,17 +1,32 @@
 """Fixtures for every test file."""
 
-import os
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
+import golden.real
 from ellzero.objectives import glm, least_squares
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def two_threads():
+    """The user lets BLAS use two threads.
+
+    A thread that has ended says so: from threadpoolctl 3.8 on, while one is in such a block no
+    other thread can set a number.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        limits = pool.submit(threadpool_limits, 2, "blas").result()
+    yield
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(limits.restore_original_limits).result()
 
 
 @pytest.fixture
@@ -25,8 +40,6 @@ def lazy_gram(monkeypatch):
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder of real data sets: $ELLZERO_DATA, or shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("ELLZERO_DATA", beside))
-    if not folder.is_dir():
-        pytest.skip(f"no real data: {folder} is not there (set ELLZERO_DATA to their folder)")
-    return folder
+    if reason := golden.real.missing_folder():
+        pytest.skip(reason)
+    return golden.real.data_folder()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit
+from threadpoolctl import threadpool_info
 
 import ellzero as lz
 from ellzero import LeastSquares, Logistic, Multinomial
@@ -37,6 +38,11 @@ FORMATS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 OBJECTIVES = {"squares": LeastSquares, "logistic": Logistic, "multinomial": Multinomial}
+
+
+def blas_now() -> int:
+    """Return the largest number of threads that a BLAS library uses at the moment."""
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
 def objective_of(problem: Problem, form: str = "dense") -> lz.Objective:

@@ -459,11 +459,11 @@ def run(method, f, s, problem, seconds=10):
 
 
 def rounding(found, problem):
-    """What can be made of a sum of squares by rounding predictions, which hangs on the machine."""
-    if problem.loss != "squares":
-        return 0.0
+    """Bound what rounding of the predictions may change of a loss: its slope times their terms."""
+    terms = np.abs(problem.X) @ np.abs(found.x) + np.abs(found.intercept)
+    if problem.loss != "squares":  # no slope is above the weight of the row
+        return np.finfo(float).eps * (problem.sample_weight @ terms).sum()
     residuals = np.abs(problem.y - problem.X @ found.x - found.intercept)
-    terms = np.abs(problem.X) @ np.abs(found.x) + abs(found.intercept)
     return np.finfo(float).eps * residuals @ terms
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ellzero
-from cli_files import numbers, write
+from cli_files import limited, numbers, write
 from ellzero.interrupts import EndOnInterrupt, is_command
 
 COMMAND = [sys.executable, "-m", "ellzero"]
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "ellzero"]
 
 def started(*arguments, **options):
     return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
+        [*options.pop("begin", COMMAND), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=options.pop("stderr", subprocess.PIPE),
         text=True,
@@ -214,12 +214,6 @@ def test_another_thread_may_import(monkeypatch):
     assert results == [signal.default_int_handler]
 
 
-def small_files():
-    """Let the process write files of 99 bytes at most."""
-    resource = pytest.importorskip("resource", reason="limits are POSIX's")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))
-
-
 @pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
 @pytest.mark.parametrize("command", ["fit", "path", "predict", "report", "demo"])
 def test_a_file_that_cannot_be_written_is_named(command, data, tmp_path):
@@ -240,7 +234,7 @@ def test_a_file_that_cannot_be_written_is_named(command, data, tmp_path):
     }[command]
     if command == "demo":
         pytest.importorskip("matplotlib")
-    code, _, err = finished(command, *arguments, out, preexec_fn=small_files)
+    code, _, err = finished(command, *arguments, out, begin=limited("RLIMIT_FSIZE", 99))
     assert code == 1
     expected = f"ellzero: error: {out}: could not be written: File too large."
     assert err.splitlines()[-1] == expected

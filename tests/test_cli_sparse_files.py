@@ -3,13 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from cli_files import fails, run
+from cli_files import fails, limited, run
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import to_json
 from ellzero.cli.sparse_limits import MAX_FEATURES
@@ -157,14 +156,9 @@ def test_features_set_the_limit_of_npz_files(tmp_path, rng, capsys):
 
 def under_limit(megabytes, *arguments):
     """The exit code and stderr of a command that may have so much memory."""
-    resource = pytest.importorskip("resource", reason="limits of memory are POSIX's")
-
-    def limited():
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
-
+    pytest.importorskip("resource", reason="limits of memory are POSIX's")
     done = subprocess.run(
-        [sys.executable, "-m", "ellzero", *map(str, arguments)],
-        preexec_fn=limited,
+        [*limited("RLIMIT_AS", megabytes << 20), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,

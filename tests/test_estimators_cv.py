@@ -10,11 +10,12 @@ from scipy.special import gammaln
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss, make_scorer, mean_squared_error, r2_score
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 import ellzero as lz
 from ellzero.estimators import cv as cv_module
 from ellzero.objectives.statistics import Statistics
-from ellzero.threads import blas_threads, current_blas_threads
+from helpers import blas_now
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(loc=[0, 50, 0, 0, 0, -20, 0], size=(90, 7))
@@ -121,10 +122,10 @@ def test_folds_run_with_one_blas_thread():
     seen = []
 
     def remember(model, A, y):
-        seen.append(current_blas_threads())
+        seen.append(blas_now())
         return 0.0
 
-    with blas_threads(2):
+    with threadpool_limits(2, "blas"):
         lz.SparseRegressorCV([1], cv=3, scoring=remember).fit(X, Y)
     assert seen == [1, 1, 1]
 

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, parallel_config
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel as SklearnParallel
+from threadpoolctl import threadpool_limits
 
 from ellzero import (
     LeastSquares,
@@ -28,8 +28,8 @@ from ellzero import (
 from ellzero.objectives.design import Design
 from ellzero.objectives.kept_rows import KeptRows
 from ellzero.parallel import in_shares, workers
-from ellzero.threads import blas_threads, current_blas_threads, in_parts
-from helpers import scores, values
+from ellzero.threads import in_parts
+from helpers import blas_now, scores, values
 
 # JAX, where another test has loaded it, warns of every fork
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
@@ -162,25 +162,25 @@ def test_threads_share_one_limit_of_blas(rng):
         first = order[0] is current_thread()
         together.wait(60)
         sleep(0.0 if first else 0.5)
-        seen.append(current_blas_threads())
+        seen.append(blas_now())
         return 0.0
 
     X, y = data(rng)
-    with blas_threads(2):
-        before = current_blas_threads()
+    with threadpool_limits(2, "blas"):
+        before = blas_now()
         with parallel_config("threading", n_jobs=2):
             SparseRegressorCV([1], cv=2, scoring=meet).fit(X, y)
         assert seen == [1, 1]
-        assert current_blas_threads() == before
+        assert blas_now() == before
 
 
 def test_a_run_limits_blas_from_its_start_to_its_end(rng):
     seen = []
-    with blas_threads(2):
-        before = current_blas_threads()
-        omp(LeastSquares(*data(rng)), 3, callback=lambda x: seen.append(current_blas_threads()))
+    with threadpool_limits(2, "blas"):
+        before = blas_now()
+        omp(LeastSquares(*data(rng)), 3, callback=lambda x: seen.append(blas_now()))
         assert seen == [1, 1, 1, 1]
-        assert current_blas_threads() == before
+        assert blas_now() == before
 
 
 @pytest.mark.parametrize("loss", [LeastSquares, Logistic])
@@ -191,7 +191,7 @@ def test_a_path_limits_blas_for_all_it_does(rng, method, loss, monkeypatch):
 
     def noted(name, call):
         def method(f, *args):
-            seen.append((name, current_blas_threads()))
+            seen.append((name, blas_now()))
             return call(f, *args)
 
         return method
@@ -199,12 +199,12 @@ def test_a_path_limits_blas_for_all_it_does(rng, method, loss, monkeypatch):
     for name in ("lower_bound", "smoothness", "minimize", "complete"):
         monkeypatch.setattr(loss, name, noted(name, getattr(loss, name)))
     X, y = data(rng)
-    with blas_threads(2):
-        before = current_blas_threads()
+    with threadpool_limits(2, "blas"):
+        before = blas_now()
         path(loss(X, y if loss is LeastSquares else y > 0), [1, 3], method)
         assert "complete" in dict(seen)
         assert {threads for _, threads in seen} == {1}
-        assert current_blas_threads() == before
+        assert blas_now() == before
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -212,13 +212,13 @@ def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
     """Every task of processes is handed the whole X, which joblib maps into their memory once."""
     handed = []
 
-    class Listening(SklearnParallel):
+    class Listening(Parallel):
         def __call__(self, tasks):
             tasks = list(tasks)
-            handed.extend(arguments[2][0] for _, arguments, _ in tasks)
+            handed.extend(arguments[3][0] for _, arguments, _ in tasks)
             return super().__call__(tasks)
 
-    monkeypatch.setattr("ellzero.estimators.cv.Parallel", Listening)
+    monkeypatch.setattr("ellzero.parallel.Parallel", Listening)
     X, y = data(rng)
     SparseClassifierCV(SIZES, cv=3, method="omp").fit(form(X), y > 0)
     assert len(handed) == 3
@@ -306,9 +306,9 @@ def test_threads_share_the_columns_of_wide_data(rng, lazy_gram, monkeypatch):
     monkeypatch.setattr("ellzero.objectives.design.SHARED_FROM", 0)
     monkeypatch.setattr("ellzero.objectives.design.WIDE", 0)
     X, y = rng.normal(size=(40, 60)), rng.normal(size=40)
-    with blas_threads(1):
+    with threadpool_limits(1, "blas"):
         alone = LeastSquares(X, y, fit_intercept=True)
-    with blas_threads(2):
+    with threadpool_limits(2, "blas"):
         shared = LeastSquares(X, y, fit_intercept=True)
     assert shared.gram.threads == 2
     found, again = path(alone, SIZES), path(shared, SIZES)

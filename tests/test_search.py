@@ -86,7 +86,8 @@ def test_a_beam_wide_enough_is_exhaustive(f):
         assert len({tuple(sorted(S)) for S in supports.tolist()}) == len(supports)
         assert_allclose(values, [f.minimize(S).value for S in supports], rtol=1e-9)
         assert_allclose(values, np.sort(values))
-        best = f.best_subset(supports.shape[1])
+        best, proven = f.best_subset(supports.shape[1])
+        assert proven
         assert_allclose(values[0], best.value, rtol=1e-9)
 
 

@@ -213,7 +213,7 @@ def test_ompr_reaches_what_the_theorem_promises(seed):
     for case in for_ompr(seed):
         f, s, s_star, opt = case.f, case.s, case.s_star, case.target.value
         q = bounds.ompr_ratio(s, s_star, case.kappa)
-        best = f.best_subset(min(s + s_star, f.n_features)).value
+        best = f.best_subset(min(s + s_star, f.n_features))[0].value
         run = lz.ompr(f, s, start=case.worst_start).trace
         gap, epsilon = run[0].value - opt, 1e-6
         for theta in (0.05, 0.5):

@@ -405,6 +405,11 @@ class Objective(ABC):
         """How far the value of a minimiser x may be from the minimum over its support."""
         return self.resolution
 
+    def reaches_floor(self, x: Iterate) -> bool:
+        """Say whether f is at its floor at x, or gets there over the support of x as far as it is
+        asked to go: rounding of the data aside."""
+        return x.value <= self.floor
+
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
 
@@ -417,8 +422,9 @@ class Objective(ABC):
         """A number below which f never goes: its minimum, where that can be had."""
         return self.minimize(self.choosable).value
 
-    def best_subset(self, k: int) -> Iterate | None:
-        """The proven best support of size k, where there are few enough to look at all."""
+    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
+        """The best support of size k, where there are few enough to look at all, and whether that
+        is proven: rounding may leave a doubt."""
         return None
 
     def from_rows(self, deadline: float = np.inf) -> Objective | None:

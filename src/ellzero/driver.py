@@ -20,6 +20,7 @@ from ellzero.checks import (
     check_sparsity,
 )
 from ellzero.core import Iterate, Model, Objective, Solution, Status
+from ellzero.silence import is_silent
 from ellzero.threads import blas_threads
 
 Steps: TypeAlias = Generator[Iterate, None, Status]
@@ -146,6 +147,8 @@ def warn_of(found: Solution) -> None:
     elif found.status is Status.MAX_ITER:
         advice = "; raise max_iter."
     else:
+        return
+    if is_silent():
         return
     warnings.warn(
         f"{found.method}: {found.status}{advice}",

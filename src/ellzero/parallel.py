@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import warnings
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pickle import PicklingError
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
+
+from ellzero.silence import without_our_warnings
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+_start_method = Lock()
+"""Held while `new_parallel` restores the start method."""
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -31,7 +36,21 @@ def workers(n_jobs: int | None, n_tasks: int) -> Parallel:
     Large arrays are not copied for every worker: processes map them.
     """
     n_jobs = min(effective_n_jobs(n_jobs), n_tasks)
-    return Parallel(n_jobs=n_jobs, mmap_mode="c")  # objectives write to what they remember
+    return new_parallel(n_jobs, mmap_mode="c")  # objectives write to what they remember
+
+
+def new_parallel(n_jobs: int | None, **options: Any) -> Parallel:
+    """Make joblib's Parallel, but let the user set the start method of processes afterwards.
+
+    joblib asks for the default method, and the first who asks fixes it for the whole process. Where
+    several workers then run as threads, joblib fixes the method again.
+    """
+    with _start_method:
+        before: str | None = multiprocessing.get_start_method(allow_none=True)
+        parallel = Parallel(n_jobs=n_jobs, **options)
+        if before is None:
+            multiprocessing.set_start_method(None, force=True)
+    return parallel
 
 
 def in_shares(
@@ -39,23 +58,17 @@ def in_shares(
 ) -> Iterator[Result]:
     """What `share` makes of the tasks, which are dealt to the workers in turn."""
     n = min(parallel.n_jobs, len(tasks))
-    with warnings.catch_warnings():  # who asked for it is warned, once, and not the workers
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            shares = parallel(delayed(_done)(share, tasks[k::n], os.getpid()) for k in range(n))
-        except PicklingError as error:
-            raise TypeError(
-                "n_jobs: f cannot be sent to other processes; leave n_jobs out, or run under "
-                "joblib.parallel_config('threading')."
-            ) from error
+    try:
+        shares = parallel(delayed(_done)(share, tasks[k::n]) for k in range(n))
+    except PicklingError as error:
+        raise TypeError(
+            "n_jobs: f cannot be sent to other processes; leave n_jobs out, or run under "
+            "joblib.parallel_config('threading')."
+        ) from error
     return chain.from_iterable(shares)
 
 
-def _done(
-    share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task], caller: int
-) -> list[Result]:
-    if os.getpid() == caller:  # threads have one list of filters, which is not theirs to change
-        return list(share(tasks))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+def _done(share: Callable[[list[Task]], Iterable[Result]], tasks: list[Task]) -> list[Result]:
+    """Do the tasks in a worker, without warnings: the caller warns, once."""
+    with without_our_warnings():
         return list(share(tasks))

@@ -39,6 +39,10 @@ METHODS: dict[str, Callable[..., Solution]] = {
 }
 
 
+SAME_VALUE = 1e-9
+"""By rounding, a larger model may be reported with a value that is higher by this part of it."""
+
+
 class Path(Mapping[int, Solution]):
     """Solutions of several sizes, by size: ``path[7].support``; iterates over sizes, ascending."""
 
@@ -202,7 +206,7 @@ def _searched(
             status = Status.STOPPED
             break
     best.setdefault(0, f.minimize([]))
-    models = _made_monotone(f, best, wanted[-1])
+    models = _made_monotone(f, best, wanted)
     return Path((s, _found(f, best[s], models.get(s), proven, status, traces)) for s in wanted)
 
 
@@ -219,31 +223,36 @@ def _found(
     return solution(x, model or f.complete(x), ended, "auto", tuple(traces.get(s, ())))
 
 
-def _made_monotone(f: Objective, best: dict[int, Iterate], largest: int) -> dict[int, Model]:
-    """A search cut short may have left a level out, or above a smaller one, as may one that was
-    misled by moments: add a feature, without effect if need be. Where f is quadratic, what is
-    reported of all sizes decides, and is returned."""
+def _made_monotone(f: Objective, best: dict[int, Iterate], wanted: list[int]) -> dict[int, Model]:
+    """Return what is reported, after mending sizes that are missing or above a smaller one.
+
+    A search that was cut short, or misled by moments, may leave such a size. It gets the features
+    of the smaller one and one more, without effect if need be. Where refits are dear, sizes that
+    are not wanted are compared by what the search knows of them.
+    """
     models: dict[int, Model] = {}
+    reported = range(wanted[-1] + 1) if f.moment_diagonal is not None else wanted
 
     def value(s: int) -> float:
         if s not in best:
             return np.inf
-        if f.moment_diagonal is None:
+        if s not in reported:
             return best[s].value
         if s not in models:
             models[s] = f.complete(best[s])
         return models[s].value
 
     def is_higher(s: int) -> bool:
-        return not value(s) <= value(s - 1) + f.resolution
+        below = value(s - 1)
+        return not value(s) <= below + min(f.resolution, SAME_VALUE * abs(below))
 
-    for s in range(1, largest + 1):
+    for s in range(1, wanted[-1] + 1):
         if is_higher(s):
             below = best[s - 1]
             i = f.largest_outside(below.support, magnitudes(f.gradient(below)))
             best[s] = f.minimize([*below.support, i], below)
             models.pop(s, None)
-            if is_higher(s) and s in models:
+            if is_higher(s) and s in models and s - 1 in models:
                 models[s] = _with_zeros(models[s - 1], models[s].features)
     return models
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.linear_model import Lasso
 from ellzero.checks import check_number
 from ellzero.core import Objective, Status
 from ellzero.driver import Steps, solver
+from ellzero.silence import warning_filter
 from ellzero.supports import NONE, Support, magnitudes
 
 CLOSE = 0.8
@@ -75,12 +75,16 @@ def _coordinate_descent(f: Objective, S: Support) -> Solve:
 
     def solve(alpha: float, x: np.ndarray) -> np.ndarray:
         model = Lasso(
-            alpha / len(t), fit_intercept=False, warm_start=True, max_iter=100_000, tol=1e-8
+            alpha / len(t),
+            fit_intercept=False,
+            warm_start=True,
+            max_iter=100_000,
+            tol=1e-8,
+            random_state=0,  # the default draws from NumPy's global generator
         )
         model.coef_ = x[S]
         found = np.zeros_like(x)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warning_filter("ignore", ConvergenceWarning, r"sklearn\.linear_model\."):
             found[S] = model.fit(A, t).coef_
         return found
 

@@ -74,10 +74,10 @@ def search_steps(
                 yield x.memory if isinstance(x.memory, Iterate) else f.minimize(x.support)
 
     for k in range(1, top + 1):
-        x = f.best_subset(k)
-        if x is not None:
-            proven[k] = True
-            lowest[k] = -np.inf  # moments may still mislead the search
+        enumerated = f.best_subset(k)
+        if enumerated is not None:
+            x, proven[k] = enumerated
+            lowest[k] = -np.inf if proven[k] else x.value  # moments may still mislead the search
             levels.offer(x.support, x.value, None if quadratic else x)
             if k <= largest:
                 yield x

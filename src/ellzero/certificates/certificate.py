@@ -60,14 +60,14 @@ class Certificate:
         excess = max(self.value - self.lower_bound, 0.0)
         if self.status is Verdict.UNSURE:
             excess += self.margin
-        elif excess <= self.margin:
+        elif self.status is Verdict.OPTIMAL and excess <= self.margin:
             return 0.0
         return excess / abs(self.value) if self.value else float("inf")
 
     @property
     def proven(self) -> bool:
         """Is the solution the best there is, up to rounding?"""
-        return self.status is not Verdict.NO_BOUND and self.gap == 0.0
+        return self.status is Verdict.OPTIMAL and self.gap == 0.0
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from math import comb
 from typing import Any, Protocol, overload
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates.certificate import Certificate, Verdict
 from ellzero.certificates.convex_proof import ConvexProof
@@ -21,6 +20,7 @@ from ellzero.checks import check_number, check_objective, check_sparsity
 from ellzero.core import Objective, Solution, Status
 from ellzero.driver import solution as solution_of
 from ellzero.selection import Path
+from ellzero.silence import without_our_warnings
 from ellzero.supports import NONE, Matrix, Support
 from ellzero.threads import blas_threads
 
@@ -41,6 +41,9 @@ FEW = 30
 
 SAME_VALUE = 1e-5
 """The value of a solution and f there may differ by this part: float32 and back is no other f."""
+
+NOTHING = 1e-30
+"""Values below this are not compared: of a perfect fit there is only rounding."""
 
 RIDGE = "a ridge (ridge > 0, or alpha > 0 in an estimator) would make a better one possible"
 PERFECT = f"all features together fit the data perfectly, so only f ≥ 0 is certain; {RIDGE}"
@@ -159,7 +162,8 @@ class _Run:
         self.deadline = self.begin + time_limit
         self.f, self.solutions, self.gap, self.callback = f, solutions, gap, callback
         null = f.minimize(f.choosable[:0])
-        self.margin = self.trace = max(100 * f.rounding(null), ROUNDING * abs(null.value))
+        self.margin = max(100 * f.rounding(null), ROUNDING * abs(null.value))
+        self.trace = self.margin  # of f without features
         self.status = Verdict.TIME_LIMIT
         self.proof: Proof | None = None
         self.exact: Objective | None = None  # what proves instead of f
@@ -184,7 +188,7 @@ class _Run:
             raise ValueError(f"solution: has coefficients {found.shape}, f {self.f.shape}.")
         x, here = self.f.minimize(found.support), self.f.point(found.x)
         least = min(x.value, self.f.complete(x).value)
-        slack = SAME_VALUE * abs(found.value) + self.margin + 100 * self.f.rounding(here)
+        slack = SAME_VALUE * abs(found.value) + NOTHING + self.trace + 100 * self.f.rounding(here)
         value = self.f.complete(here).value
         if not min(abs(value - found.value), abs(least - found.value)) <= slack:
             raise OtherObjective(
@@ -204,11 +208,11 @@ class _Run:
         n = len(features)
         moments = _unit_moments(f, features)
         eigen = np.linalg.eigvalsh(moments[:-1, :-1]) if n else np.ones(1)
-        clear = max(SMALLEST, 100 * n * f.digits_lost * np.finfo(float).eps)
+        clear = max(SMALLEST, 16 * n * f.digits_lost * np.finfo(float).eps)
         rounding = self._rounding(float(eigen[eigen > clear].min(initial=1.0)), n)
         value = min(abs(best.value) for best in known.values())
         dependent, on_forced = eigen[0] <= clear, bool(f.forced and len(_zero(f)))
-        inexact = rounding > CLEAR * value and n <= FEW
+        inexact = self.margin + rounding > CLEAR * value and n <= FEW
         if dependent or on_forced or inexact:
             try:
                 exact = f.from_rows(self.deadline)
@@ -232,8 +236,12 @@ class _Run:
         if whole.value - f.rounding(whole) <= f.floor + self.margin and supports > HOPELESS:
             self.advice = PERFECT
             return None
-        known = {s: Incumbent(f.minimize(x.support).value, x.support) for s, x in known.items()}
-        self.exact = f
+        fits = {s: f.minimize(x.support) for s, x in known.items()}
+        known = {s: Incumbent(x.value, x.support, f.rounding(x)) for s, x in fits.items()}
+        self.exact, self.margin = (
+            f,
+            0.0,
+        )  # all of it is what rounding hides at the model in question
         return ConvexProof(f, known, self.margin, self.gap)
 
     def _rounding(self, least: float, n: int) -> float:
@@ -287,14 +295,14 @@ class _Run:
             )  # fmt: skip
         bound = float(max(self.proof.lower_bound(s), self.f.floor))
         better = self._better(s, found)
-        best = (found if better is None else better).value
+        best = found if better is None else better
         margin = self._margin(s)
         status = self._status(s, best, bound, margin)
         if status is Verdict.OPTIMAL:  # what is left of the gap is rounding
-            margin = max(margin, best - bound)
+            margin = max(margin, best.value - bound)
         weak = status in (Verdict.TIME_LIMIT, Verdict.UNDIVIDED) and bound < found.value / 2
         must, must_not = self.proof.proven(s)
-        if len(must) > s:  # no model has them all: rounding decides
+        if len(must) > s or status is Verdict.UNSURE:  # rounding decides
             must = must_not = NONE
         return Certificate(
             s, found.value, bound, float(margin), status, must, must_not, self.proof.nodes(s),
@@ -308,20 +316,25 @@ class _Run:
     def _margin(self, s: int) -> float:
         """With what rounding may hide at the best model itself, where it is ill-conditioned."""
         assert self.proof is not None
-        if self.exact is None:
-            return self.margin
-        return self.margin + self.exact.rounding(self.exact.minimize(self.proof.best(s).support))
+        return self.margin + self.proof.best(s).rounding
 
-    def _status(self, s: int, best: float, bound: float, margin: float) -> Verdict:
+    def _status(self, s: int, best: Solution, bound: float, margin: float) -> Verdict:
         assert self.proof is not None
-        if best <= self.f.floor + self.trace:
+        if self._reaches_floor(best):
             return Verdict.OPTIMAL
         if not self.proof.finished(s):
             return self.status
-        if self.gap and best - bound > margin:
+        left = best.value - bound
+        if self.gap and left > margin:
             return Verdict.GAP_REACHED
-        clear = margin <= CLEAR * abs(best) and best - bound <= 2 * margin
+        clear = margin <= CLEAR * abs(best.value) and left <= 2 * margin
         return Verdict.OPTIMAL if clear else Verdict.UNSURE
+
+    def _reaches_floor(self, best: Solution) -> bool:
+        """Say whether f cannot be lower, judged at this model and not by its size without one."""
+        near = best.value <= self.f.floor + self.trace
+        x = self.f.minimize(best.support) if near else None
+        return x is not None and self.f.reaches_floor(replace(x, value=best.value))
 
     def _better(self, s: int, found: Solution) -> Solution | None:
         assert self.proof is not None
@@ -329,8 +342,7 @@ class _Run:
         if best.value >= found.value - self.margin:
             return None
         x = self.f.minimize(best.support)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # its status says so
+        with without_our_warnings():  # its status says so
             better = solution_of(x, self.f.complete(x), Status.COMPLETE, "certify", ())
         return better if better.value < found.value - self.margin else None
 

@@ -17,7 +17,6 @@ class ConvexProof:
 
     def __init__(self, f: Objective, best: dict[int, Incumbent], margin: float, gap: float):
         self.tree = ConvexTree(f, best, margin, gap)
-        self.margin = margin
 
     def steps(self, deadline: float) -> Iterator[None]:
         while not self.tree.done:
@@ -39,7 +38,7 @@ class ConvexProof:
 
     def proven(self, s: int) -> tuple[Support, Support]:
         """Features that are in every model as good as the best known, and in none."""
-        certain, tree = self.tree.best[s].value + self.margin, self.tree
+        certain, tree = self.tree.best[s].value + self.tree.hidden(s), self.tree
         nothing = np.full(len(tree.choosable), -np.inf)
         must = tree.if_out.get(s, nothing) > certain
         must_not = tree.if_in.get(s, nothing) > certain

@@ -71,7 +71,11 @@ class ConvexTree:
 
     def cut(self, s: int) -> float:
         value = self.best[s].value
-        return value - max(self.margin, self.gap * abs(value))
+        return value - max(self.hidden(s), self.gap * abs(value))
+
+    def hidden(self, s: int) -> float:
+        """What rounding may hide of the best value known."""
+        return self.margin + self.best[s].rounding
 
     def lower_bound(self, s: int) -> float:
         open_ = min((node.bound for node in self._open if s in node.sizes), default=np.inf)
@@ -110,8 +114,9 @@ class ConvexTree:
     def _settle(self, node: Node, x: Iterate) -> None:
         """x is the best model of the node at all sizes that allow for it."""
         for s in [s for s in node.sizes if s >= len(x.support)]:
-            if x.value < self.best[s].value - self.margin:
-                self.best[s] = Incumbent(x.value, x.support)
+            if x.value < self.best[s].value - self.hidden(s):
+                rounding = self.f.rounding(x) if self.best[s].rounding else 0.0
+                self.best[s] = Incumbent(x.value, x.support, rounding)
             self.closed[s] = min(self.closed[s], node.bound)
             node.sizes.discard(s)
 

@@ -16,10 +16,11 @@ KEPT_BYTES = 1 << 28
 
 @dataclass
 class Incumbent:
-    """The best model known, as a value and a support."""
+    """The best model known, as a value and a support, and what rounding may hide of the value."""
 
     value: float
     support: Support
+    rounding: float = 0.0
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, Table, format_of, read
 from ellzero.cli.target import TASKS
 from ellzero.files import check_writable
 from ellzero.selection import METHODS as ALGORITHMS
+from ellzero.silence import warning_filter
 
 METHODS = ("auto", *ALGORITHMS)
 FOLDS = 5
@@ -231,6 +231,5 @@ def folds_of(n_folds: int, design: Design, seed: int) -> Any:
             )
         note(f"class '{name}' has only {n}, so not all of the {n_folds} folds have one", "warning")
     splitter = StratifiedKFold if is_class else KFold
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn, about such classes
+    with warning_filter("ignore", UserWarning, r"sklearn\.model_selection\."):  # of small classes
         return list(splitter(n_folds, shuffle=True, random_state=seed).split(y, y))

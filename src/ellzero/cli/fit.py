@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
 from ellzero.cli.arguments import (
@@ -38,6 +36,7 @@ from ellzero.estimators import (
 from ellzero.estimators.criteria import CRITERIA
 from ellzero.estimators.cv import BY_FOLDS
 from ellzero.files import write_text
+from ellzero.silence import without_our_warnings
 
 ADVICE = {
     Status.NO_MINIMISER: "say --alpha 1 or another ridge above 0",
@@ -82,8 +81,8 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(
             f"--sparsity: cannot choose {args.sparsity} of {counted(design.n_free, 'feature')}."
         )
-    with searching("searching") as callback, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in terms of options
+    with searching("searching") as callback, without_our_warnings():
+        # the status is said below, in terms of options
         fitted = estimator(args, design, callback)
         fitted.fit(design.X, design.target.values, design.weight)
     status = fitted.solution_.status

@@ -6,7 +6,9 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import RLock
 from types import ModuleType
 from typing import NoReturn
 
@@ -22,6 +24,9 @@ OPTIONS = {"X": "DATA", "y": "--target", "sample_weight": "--weights", "cv": "--
 """What the library calls by other names, where only the data can show that they are wrong."""
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+_one_at_a_time = RLock()
+"""Held by a command that runs: streams and the display of warnings belong to the whole process."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,16 +53,39 @@ def in_options(message: str) -> str:
     return f"{OPTIONS.get(name, name)}{colon}{rest}"
 
 
-def _give_up_output() -> None:
-    """Drop what is left of stdout, which Python would try to write once more when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; docs/command-line.md says what they mean."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no × gets \xd7
+    with _one_at_a_time, _any_character_written():
+        return _run(arguments)
+
+
+@contextmanager
+def _any_character_written() -> Iterator[None]:
+    """Write \\xd7 where a terminal knows no ×."""
+    streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    before = [stream.errors for stream in streams]
+    try:
+        for stream in streams:
             stream.reconfigure(errors="backslashreplace")
+        yield
+    finally:
+        for stream, errors in zip(streams, before, strict=True):
+            with suppress(OSError, ValueError):  # where nobody reads on, or which was closed
+                stream.reconfigure(errors=errors)
+
+
+def _drop_unread() -> None:
+    """Drop what is left in the buffer of stdout, which Python would try to write when it ends."""
+    stdout, nowhere = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY)
+    kept = os.dup(stdout)
+    os.dup2(nowhere, stdout)
+    sys.stdout.flush()
+    os.dup2(kept, stdout)
+    os.close(kept)
+    os.close(nowhere)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         args = parser().parse_args(arguments)
         with warnings_as_notes():
@@ -65,14 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with writing(OUTPUT):
             sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
-        _give_up_output()
+        _drop_unread()
         return FAILED
     except UsageError as error:
         note(str(error), "error")
         return MISUSED
     except OSError as error:
         if error.filename == OUTPUT:
-            _give_up_output()
+            _drop_unread()
         about_file = error.filename is not None and error.strerror is not None
         note(f"{error.filename}: {error.strerror}." if about_file else str(error), "error")
         return FAILED

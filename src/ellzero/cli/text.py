@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from ellzero.cli.columns import NUMBERS, as_meant, check_names, not_numbers
 from ellzero.cli.console import note, shown
 from ellzero.datasets.formats import pandas, unpacked
 from ellzero.datasets.progress import progress
+from ellzero.silence import warning_filter
 
 OTHER_SEPARATORS = ";\t|,"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -25,8 +25,11 @@ MISSING_WORDS = ("?",)
 def text_frame(path: Path, separator: str, decimal: str, words: Collection[str]) -> Any:
     """The table in a text file with a header; `words` are columns that are not read as numbers."""
     names = _header(path, separator)
-    with opened(path) as stream, warnings.catch_warnings():
-        warnings.simplefilter("error")  # rows longer than the header only warn
+    with (
+        opened(path) as stream,
+        warning_filter("error", pandas().errors.ParserWarning, r"ellzero\.cli\.text$"),
+    ):
+        # rows longer than the header only warn
         try:
             frame = pandas().read_csv(
                 stream,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from ellzero.datasets.formats import checked, pandas, read
 from ellzero.datasets.preprocessing import Preprocessing
 from ellzero.datasets.registry import ENTRIES, NAMES, Entry, Part, Source, Task
 from ellzero.files import replacing
+from ellzero.silence import warning_filter
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,7 @@ def _fetch_openml(part: Part, entry: Entry, folder: Path) -> tuple[Any, Path]:
     from sklearn.datasets import fetch_openml
 
     pandas()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns at each retry
+    with warning_filter("ignore", Warning, r"sklearn\.datasets\."):  # it warns at each retry
         bunch = fetch_openml(
             data_id=part.openml, cache=False, as_frame=True, n_retries=fetch.ATTEMPTS - 1
         )

@@ -33,7 +33,12 @@ def progress(
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeLeft())
     average = 30 if unit == "bytes" else 3600  # seconds; jobs come in one by one
     with Progress(
-        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=average
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,  # which replaces the streams of the process
+        redirect_stderr=False,
+        speed_estimate_period=average,
     ) as bar:
         task = bar.add_task(label, total=total)
         yield lambda n: bar.advance(task, n)

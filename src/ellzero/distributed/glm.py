@@ -15,7 +15,7 @@ from ellzero.distributed.gram import SpreadGram
 from ellzero.distributed.rows import Rows, Summary
 from ellzero.distributed.table import Table
 from ellzero.objectives.design import Design, Standardised, divided_columns
-from ellzero.objectives.glm import GeneralizedLinear
+from ellzero.objectives.glm import Found, GeneralizedLinear
 from ellzero.objectives.gram import scaled_ridge
 from ellzero.objectives.local_model import CurvedGram
 from ellzero.objectives.logistic import Logistic
@@ -80,6 +80,11 @@ class Spread(GeneralizedLinear):
         """Every support would take passes of its own."""
 
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """Without a dual bound a fit is its own, where it has converged on columns that are clearly
+        independent."""
+        known = x.memory
+        if not (isinstance(known, Found) and known.clear):
+            return self.floor, np.full(len(x.support), self.floor)
         return Objective.removal_bounds(self, x)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
@@ -113,6 +118,8 @@ class DistributedMultinomial(Spread, Multinomial):
 
 class _Summed(Restricted):
     """One pass gives value, gradient and Hessian at a point, all that a Newton step needs."""
+
+    has_rows = False
 
     def __init__(self, own: Restricted, look: Callable[[Vector], tuple[float, Vector, Matrix]]):
         super().__init__(own.f, own.A, own.penalty, own.offset)

@@ -28,6 +28,7 @@ from ellzero.estimators.validation import (
 )
 from ellzero.objectives.design import check_weight
 from ellzero.selection import Path
+from ellzero.silence import is_silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +166,7 @@ class SparseEstimator(BaseEstimator):
             Status.NO_MINIMISER: "the coefficients grow without bound; set alpha above 0",
             Status.MAX_ITER: "raise max_iter, or try another method",
         }
-        if solution.status in advice:
+        if solution.status in advice and not is_silent():
             names = self._feature_names
             names = [names[j] for j in solution.support]
             warnings.warn(

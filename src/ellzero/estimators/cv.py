@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import config_context, get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.utils.parallel import Parallel, delayed
 
 from ellzero.estimators.base import SparseEstimator
 from ellzero.estimators.classifier import SparseClassifier
@@ -22,8 +23,9 @@ from ellzero.estimators.problem import Problem
 from ellzero.estimators.regressor import SparseRegressor
 from ellzero.estimators.validation import check_sizes, names_of
 from ellzero.objectives.statistics import Statistics
+from ellzero.parallel import new_parallel
 from ellzero.selection import Path
-from ellzero.threads import blas_threads
+from ellzero.threads import blas_threads, thread_budget
 
 if TYPE_CHECKING:
     from ellzero.estimators.displays import CVDisplay
@@ -123,9 +125,11 @@ class ChoosesSparsity(SparseEstimator):
                 stacklevel=5,
             )
         training = _training_statistics(rows, splits) if problem.adds_up(X.shape[1]) else None
-        # all of X goes to every task: joblib shares one copy of it, which it cannot do of folds
+        # all of X goes to every task: joblib shares one copy of it, which it cannot do of folds;
+        # not scikit-learn's Parallel, whose threads change the filters of warnings of the process
         tasks = (
-            delayed(_fold_scores)(
+            delayed(_configured)(
+                get_config(),
                 model,
                 problem,
                 rows,
@@ -136,8 +140,8 @@ class ChoosesSparsity(SparseEstimator):
             )
             for k, (train, test) in enumerate(splits)
         )
-        with blas_threads(1):  # here too, for folds that are threads share one limit
-            return np.array(Parallel(n_jobs=self.n_jobs)(tasks))
+        with blas_threads(1):  # here too: threadpoolctl may refuse it to folds that are threads
+            return np.array(new_parallel(self.n_jobs)(tasks))
 
     def _check_split(self, k: int, train: Any, test: Any, y: Any, weight: Any) -> None:
         if weight is not None and not weight[test].any():
@@ -267,6 +271,12 @@ def _taken(rows: Rows, index: Any) -> Rows:
     return X[index], y[index], None if weight is None else weight[index]
 
 
+def _configured(config: dict[str, Any], *arguments: Any) -> list[float]:
+    """Return the scores of a fold under the caller's configuration of scikit-learn."""
+    with config_context(**config):
+        return _fold_scores(*arguments)
+
+
 def _fold_scores(
     model: Any,
     problem: Problem,
@@ -279,7 +289,7 @@ def _fold_scores(
     """The scores of all sizes on one fold; with one BLAS thread, for the same digits anywhere."""
     X, y, weight = _taken(rows, test)
     model = copy.copy(model)  # folds may run as threads
-    with blas_threads(1):
+    with thread_budget(1):
         if isinstance(train, Statistics):
             path = problem.solve_statistics(train, sizes).path
         else:

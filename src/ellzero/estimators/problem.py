@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from ellzero.certificates import Certificate
 from ellzero.core import Iterate, Objective, Solution
@@ -21,6 +19,7 @@ from ellzero.objectives.logistic import Logistic
 from ellzero.objectives.multinomial import Multinomial
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path
+from ellzero.silence import without_our_warnings
 from ellzero.supports import Support, Vector
 
 RANDOMISED = ("auto", "arht")
@@ -128,8 +127,8 @@ class Problem:
     def _path(self, f: Objective, sizes: Iterable[int], callback: Any = None) -> Path:
         seed = {"random_state": self.seed} if self.method in RANDOMISED else {}
         options = {**seed, "callback": callback, **self.search}
-        with warnings.catch_warnings():  # only the size that is used deserves a warning
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with without_our_warnings():
+            # only the size that is used deserves a warning
             return path(f, sizes, self.method, **options)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -14,15 +13,14 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from time import process_time
 
-from sklearn.exceptions import ConvergenceWarning
-
 import ellzero as lz
 from ellzero.datasets.registry import ENTRIES
 from ellzero.experiments import store
 from ellzero.experiments.figures import METHODS, REFITTED, Settings
 from ellzero.experiments.problems import Folder, Problem
 from ellzero.experiments.store import Result
-from ellzero.threads import blas_threads
+from ellzero.silence import without_our_warnings
+from ellzero.threads import thread_budget
 
 TOGETHER = ("OMP", "ellzero")
 """Methods that give all sparsities in one run."""
@@ -74,8 +72,7 @@ def jobs(
 
 def compute(job: Job) -> list[Result]:
     """Run a job in this process."""
-    with blas_threads(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+    with thread_budget(1), without_our_warnings():  # the status says it
         problem = _problem(job.dataset, job.settings, job.data_home)
         start = process_time()
         found = list(_solutions(problem, job.method, job.sparsities))

@@ -13,7 +13,6 @@ from math import comb
 import numpy as np
 
 from ellzero.linalg import DEPENDENT
-from ellzero.objectives.rows import SAME
 from ellzero.supports import Matrix, Support, Vector
 
 ENUMERABLE = 10_000
@@ -115,12 +114,3 @@ def best_pair(
         if len(others) > ENUMERABLE + 1:  # one of them may be the best
             break
     return best, others[(others != best).any(axis=1) | np.isinf(uppers)]
-
-
-def best_of_rows(A: Matrix, t: Vector, subsets: Support) -> tuple[Support, float]:
-    """The columns of A with which ½‖Az − t‖² gets lowest, and how low."""
-    U, sizes, _ = np.linalg.svd(A.T[subsets].transpose(0, 2, 1), full_matrices=False)
-    along = np.einsum("nij,i->nj", U, t) * (sizes > SAME * sizes[:, :1])
-    gain = 0.5 * np.einsum("nj,nj->n", along, along)
-    best = int(gain.argmax())
-    return subsets[best], 0.5 * float(t @ t) - float(gain[best])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ellzero.memory import keep_freed
 from ellzero.supports import Support, Vector, at_once
 from ellzero.threads import in_parts
 
@@ -37,7 +36,6 @@ VANISHED = 1e-305
 
 class Design:
     def __init__(self, X: Any):
-        keep_freed()
         self.names = _column_names(X)
         X = _canonical(X.tocsc()) if sparse.issparse(X) else _as_table(X)
         if X.dtype.kind not in "fiub":

@@ -29,14 +29,10 @@ BOUND_BLOCK = 1 << 22  # numbers in a block of columns when candidates are bound
 INFEASIBLE = 1e-12
 """How far the equations of the dual may be from holding, relative to the weight of all rows."""
 
-EXACT = 1e-13
-"""Columns of unit norm with a combination shorter than this are exactly dependent."""
-
 LENGTHS = (1.0, 0.5, 0.1)
 """How much of the step is taken; less where all of it leaves the domain of the conjugate."""
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
 def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[float, Vector]:
     """Bounds on min f over the support S of x, and over it without S[j], for the j asked for."""
     S, first = x.support, f.N.shape[1]
@@ -54,9 +50,9 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[fl
     tolerated = INFEASIBLE * f.total_weight
     if not left_over.max(initial=0.0) <= tolerated:
         return f.floor, np.full(len(S), f.floor)
-    lost = f.resolution
-    if stable is None:
-        lost += lost_to_dependence(A, penalty, q[:, None], u[:, None], left_over)
+    reach = reach_of(A, penalty, u[:, None], stable is not None)
+    left_over = np.maximum(left_over, rounding_of(A, q[:, None]))
+    lost = f.resolution + reach @ left_over
     left = first + asked
     h = inverse.diagonal()[left]  # zero for a column of zeros, which costs nothing
     removing = -inverse[:, left] * np.divide((u + newton)[left], h, np.zeros_like(h), where=h > 0)
@@ -64,6 +60,7 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[fl
     others[left, np.arange(len(left))] = 0.0
     solved = np.abs(others).max(axis=0, initial=0.0) <= tolerated
     removing[:, ~solved] = 0.0  # a dependent column costs nothing
+    lost_without = reach @ np.where(solved, np.abs(others), 0.0)
     penalties = np.repeat(penalty[:, None], len(left), axis=1)
     penalties[left, np.arange(len(left))] = 0.0
 
@@ -81,29 +78,37 @@ def removal_bounds(f: GeneralizedLinear, x: Iterate, asked: Support) -> tuple[fl
         weak = np.flatnonzero(bounds <= here)
         if len(weak):
             steps = newton[:, None] + length * removing[:, weak]
-            bounds[weak] = np.maximum(bounds[weak], dual(steps, penalties[:, weak]))
+            found = dual(steps, penalties[:, weak]) - lost_without[weak]
+            bounds[weak] = np.maximum(bounds[weak], found)
     without = np.full(len(S), here)
     without[asked] = np.maximum(bounds, here)
     return float(here), without
 
 
-def lost_to_dependence(
-    A: Matrix, penalty: Vector, q: Matrix, rows: Matrix, left_over: Vector
-) -> float:
-    """What equations that hold but for `left_over` and rounding may hide of a bound, where columns
-    are dependent, or nearly so: as much as large coefficients make of it.
+def reach_of(A: Matrix, penalty: Vector, rows: Matrix, independent: bool) -> Vector:
+    """Bound how far each coefficient of a better model may be: what an equation of the dual that
+    is off by one may hide of a bound.
 
-    Predictions of a better model are taken to be at most ten times as large as these; where
-    columns are nearly dependent its coefficients may be larger by far.
+    Predictions of a better model are taken to be at most ten times as large as these. Where columns
+    are nearly dependent its coefficients may be larger by far.
     """
     whole = np.vstack([A, np.diag(np.sqrt(penalty))])
     norms = np.linalg.norm(whole, axis=0)
     norms[norms == 0] = 1.0
-    lengths = np.linalg.svd(whole / norms, compute_uv=False)
-    least = lengths[lengths > EXACT].min(initial=1.0)
-    rounding = np.finfo(float).eps * (np.abs(A).T @ np.abs(q)).max(axis=1)
+    unit = whole / norms
+    if independent:
+        least = float(np.sqrt(np.linalg.eigvalsh(unit.T @ unit)[:1].min(initial=1.0)))
+    else:
+        lengths = np.linalg.svd(unit, compute_uv=False)
+        dependent = 4 * np.finfo(float).eps * np.sqrt(len(norms))
+        least = float(lengths[lengths > dependent].min(initial=1.0))
     size = np.linalg.norm(A @ rows) + np.sqrt(len(A))
-    return float((np.maximum(rounding, left_over) / norms).sum() * 10 * size / least)
+    return 10 * size / least / norms
+
+
+def rounding_of(A: Matrix, q: Matrix) -> Vector:
+    """Bound the rounding of the equations of the dual."""
+    return np.finfo(float).eps * (np.abs(A).T @ np.abs(q)).max(axis=1)
 
 
 def insertion_bounds(f: GeneralizedLinear, base: Iterate) -> Vector:

@@ -40,7 +40,7 @@ from ellzero.objectives.quadratic import Quadratic
 from ellzero.objectives.restricted import Restricted
 from ellzero.objectives.statistics import Statistics
 from ellzero.supports import Matrix, Support, Vector, magnitudes
-from ellzero.threads import blas_threads, current_blas_threads
+from ellzero.threads import current_blas_threads, thread_budget
 
 if TYPE_CHECKING:
     from typing import Self
@@ -158,7 +158,8 @@ class GeneralizedLinear(Objective):
         coef = rows[q:] / self._column(self.scale[S])
         memory = None
         if best.converged and below == np.inf:
-            memory = Found(self._data, self._penalty(S), rows, problem.rows(best.step))
+            step = problem.rows(best.step)
+            memory = Found(self._data, self._penalty(S), rows, step, best.clear)
         found = Iterate(S, coef, best.value, self.n_features, nuisance=rows[:q], memory=memory)
         self._last.predictions = found, problem.eta(best.u)
         return found, best, problem
@@ -229,20 +230,37 @@ class GeneralizedLinear(Objective):
             if -SETTLED <= low and high <= SETTLED:
                 return x, known
         x, best, problem = self._minimize(x.support, x)
-        return x, Found(self._data, penalty, problem.rows(best.u), problem.rows(best.step))
+        step = problem.rows(best.step)
+        return x, Found(self._data, penalty, problem.rows(best.u), step, best.clear)
+
+    def rounding(self, x: Iterate) -> float:
+        """Also what rounding of the predictions may change, where coefficients are huge."""
+        columns = np.abs(self.design.columns(x.support)) @ magnitudes(
+            self._standard(x.support, x.coef)
+        )
+        return self.resolution + 8 * float(np.finfo(float).eps) * float(self.weight @ columns)
+
+    def reaches_floor(self, x: Iterate) -> bool:
+        """Say whether the classes are separated over the support of x: losses fall to nothing."""
+        if self.floor == -np.inf or self._penalty(x.support).any():
+            return x.value <= self.floor
+        x, found = self._found(x)
+        return self._separates(x.support, found.rows)
 
     def apart(self) -> Self:
         other = super().apart()
         other._last = Last()
         return other
 
-    def best_subset(self, k: int) -> Iterate | None:
+    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
         n_supports = comb(self.n_choosable, k)
         work = n_supports * self.n_rows * (k + 1) * self._width**2
         if n_supports > FEW or work > QUICK:
             return None
-        supports = combinations(self.choosable.tolist(), k)
-        return min((self.minimize(S) for S in supports), key=lambda x: x.value)
+        supports = np.array(list(combinations(self.choosable.tolist(), k)), dtype=np.intp)
+        fits = [self._minimize(S, None)[:2] for S in supports]
+        proven = all(found.converged and found.clear for _, found in fits)  # or one may be lower
+        return min((x for x, _ in fits), key=lambda x: x.value), proven
 
     # what a Hessian makes possible
 
@@ -266,7 +284,12 @@ class GeneralizedLinear(Objective):
 
     def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
         every = np.arange(len(x.support))
-        return removal_bounds(self, x, every if asked is None else asked)
+        # where a fit has diverged nothing is claimed
+        with np.errstate(over="ignore", invalid="ignore"):  # as a decorator threads would share it
+            return self._removal_bounds(x, every if asked is None else asked)
+
+    def _removal_bounds(self, x: Iterate, asked: Support) -> tuple[float, Vector]:
+        return removal_bounds(self, x, asked)
 
     def _insertion_bounds(self, base: Iterate) -> Vector:
         return insertion_bounds(self, base)
@@ -389,7 +412,7 @@ class GeneralizedLinear(Objective):
         return gram
 
     def _statistics(self, weight: Vector) -> Statistics:
-        with blas_threads(self.threads):
+        with thread_budget(self.threads):
             return Statistics.from_arrays(self.design, np.zeros(len(weight)), weight)
 
     def _profiled(self, stats: Statistics) -> Gram:
@@ -452,6 +475,7 @@ class Found(NamedTuple):
     penalty: Vector
     rows: NDArray[np.float64]
     step: NDArray[np.float64]
+    clear: bool  # are the columns told apart?
 
 
 @dataclass

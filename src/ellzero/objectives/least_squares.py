@@ -16,9 +16,15 @@ from ellzero.objectives.all_subsets import (
     ENUMERABLE,
     ENUMERABLE_WORK,
     all_supports,
-    best_of_rows,
 )
-from ellzero.objectives.design import VANISHED, Design, check_ridge, check_target, check_weight
+from ellzero.objectives.design import (
+    TOLERATED_LOSS,
+    VANISHED,
+    Design,
+    check_ridge,
+    check_target,
+    check_weight,
+)
 from ellzero.objectives.gram import (
     CONSTANT,
     LARGEST_GRAM,
@@ -29,7 +35,7 @@ from ellzero.objectives.gram import (
 )
 from ellzero.objectives.lazy_gram import LazyGram
 from ellzero.objectives.quadratic import Quadratic, breadth
-from ellzero.objectives.rows import SAME, Rows, triangle, without_span
+from ellzero.objectives.rows import Rows, best_of_rows, triangle
 from ellzero.objectives.statistics import Statistics, check_squarable
 from ellzero.supports import Matrix, Support, Vector
 from ellzero.threads import current_blas_threads
@@ -116,7 +122,8 @@ class LeastSquares(Quadratic):
         self.total_weight = stats.weight
         self._stats = stats
         self._lost = self._digits_lost(F)
-        self.digits_lost = float(self._lost[gram.diagonal > 0].max(initial=1.0))
+        of_y = self._explained_by_forced() / self.unit**2
+        self.digits_lost = max(float(self._lost[gram.diagonal > 0].max(initial=1.0)), of_y)
 
     def _squares(self) -> Vector:
         """Of every column the sum of its squares, about the mean if there is an intercept."""
@@ -126,7 +133,9 @@ class LeastSquares(Quadratic):
 
     def _digits_lost(self, F: Support) -> Vector:
         """How much larger a column was than what the forced features leave of it, and rounding by
-        as much again where these are nearly dependent."""
+        as much again where these are nearly dependent.
+
+        Centring loses digits, too, up to the loss from which on statistics are made anew."""
         stats = self._stats
         raw = (not self.fit_intercept) * stats.weight
         own = self._squares()
@@ -134,7 +143,10 @@ class LeastSquares(Quadratic):
         block = stats.xx[np.ix_(F, F)] + raw * np.outer(stats.mean[F], stats.mean[F])
         unit = block / norms / norms[:, None] + np.diag(scaled_ridge(self.ridge[F], norms))
         least = np.linalg.eigvalsh(unit).min(initial=1.0)
-        return own / self.gram.scale**2 / max(least, 1e-12)
+        centred = np.where(own > 0, own, 1.0)
+        offset = (not raw) * stats.weight * stats.mean**2 / centred
+        lost = np.minimum(1 + offset, TOLERATED_LOSS)
+        return lost * own / self.gram.scale**2 / max(least, 1e-12)
 
     def _set_lazily(
         self, design: Design, y: Vector, w: Any, fit_intercept: bool, forced: Any, ridge: Any
@@ -165,35 +177,43 @@ class LeastSquares(Quadratic):
         """Also what is lost of y where intercept and forced features explain almost all of it."""
         y2 = 0.0
         if isinstance(self.gram, DenseGram):
-            y2 = float(self._stats.yy + self._stats.weight * self._stats.mean_y**2)
+            stats = self._stats
+            y2 = float(stats.yy + stats.weight * stats.mean_y**2)
+            if self.fit_intercept:  # statistics lose no more when they centre y
+                y2 = min(y2, TOLERATED_LOSS * float(stats.yy))
         return super().rounding(x) + 8 * np.finfo(float).eps * y2
+
+    def reaches_floor(self, x: Iterate) -> bool:
+        """Say whether the fit of x is perfect, up to the rounding of y."""
+        if self._data is None:
+            return x.value <= 0 and self._stats.yy == 0
+        return self._of_rows(x.support).is_perfect(np.sqrt(2 * max(x.value, 0.0)))
 
     def deviance(self, loss: float) -> float:
         """That of normal errors with the variance that fits best; what is rounding is no fit."""
         mean_square = 2 * max(loss, self.resolution, np.finfo(float).tiny) / self.total_weight
         return float(self.total_weight * np.log(mean_square))
 
-    def best_subset(self, k: int) -> Iterate | None:
+    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
         """From the rows where moments do not tell which one it is."""
         if self._data is None or not self._ranks(k):
             return super().best_subset(k)
-        if self._forced_hide():
+        S, doubtful = self._ranked(k, -np.inf)
+        if self._forced_hide() or not self._tells(S):
             if comb(self.n_choosable, k) > ENUMERABLE:
                 return None
             subsets = all_supports(self.choosable, k)
         else:
-            S, doubtful = self._ranked(k, -np.inf)
             if not len(doubtful):
-                return self.minimize(S)
+                return self.minimize(S), True
             if len(doubtful) > ENUMERABLE:
                 return None
             subsets = np.vstack([S, doubtful])
         features = np.unique(subsets)
         if self.n_rows * len(features) ** 2 > ENUMERABLE_WORK:
             return None
-        rows = self._of_rows(features)
-        S, value = best_of_rows(rows.A, rows.t, subsets)
-        return replace(self.minimize(S), value=value)
+        S, value, proven = best_of_rows(self._of_rows(features), subsets)
+        return replace(self.minimize(S), value=value), proven
 
     def _forced_hide(self) -> bool:
         """Is what the forced features leave of some others less than rounding, which may matter?"""
@@ -235,11 +255,9 @@ class LeastSquares(Quadratic):
         ridge = np.diag(np.sqrt(penalty) / whole)
         A = np.column_stack([A * ~zero / norms / whole, t])
         R = triangle(np.vstack([A, np.pad(ridge, ((0, 0), (0, 1)))]), deadline)
-        R, lost = without_span(R, len(F))
-        R[:, :-1] *= np.linalg.norm(R[:, :-1], axis=0) > SAME
         columns, scale = np.zeros((len(R), self.n_features)), np.ones(self.n_features)
-        columns[:, free], scale[free] = R[:, :-1], (norms * whole)[len(F) :]
-        return Rows(columns, R[:, -1], scale, self.forced, lost)
+        columns[:, T], scale[T] = R[:, :-1], norms * whole
+        return Rows(columns, R[:, -1], scale, self.forced, self.n_rows)
 
     def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
         """Columns of X and y, centred and weighted, or others of equal products; and the means."""
@@ -250,8 +268,8 @@ class LeastSquares(Quadratic):
             share = np.full(len(y), 1 / len(y)) if w is None else w / w.sum()
             mean, mean_y = share @ A, float(share @ y)
             A, t = A - mean, y - mean_y
-            left = share @ A  # of a large mean, which is rounded too
-            A, mean = A - left, mean + left
+            left, left_y = share @ A, share @ t  # of large means, which are rounded too
+            A, mean, t, mean_y = A - left, mean + left, t - left_y, mean_y + left_y
         if w is not None:
             root = np.sqrt(w)
             A, t = root[:, None] * A, root * t
@@ -273,7 +291,14 @@ class LeastSquares(Quadratic):
         pivot = factor.diagonal().min(initial=1.0) ** 2
         if self.forced:
             lost *= self._lost[S].max(initial=1.0)
-        return bool(1e-15 * lost * self.unit**2 <= 1e-11 * x.value * pivot)
+        size = lost * self.unit**2 + self._explained_by_forced()
+        return bool(1e-15 * size <= 1e-11 * x.value * pivot)
+
+    def _explained_by_forced(self) -> float:
+        """Return the part of yᵀy that forced features take away: its rounding stays."""
+        stats = self._stats
+        raw = (not self.fit_intercept) * stats.weight
+        return float(stats.yy + raw * stats.mean_y**2) if self.forced else 0.0
 
     def _complete_from_moments(self, x: Iterate, F: Any, T: Any) -> Model:
         stats, coef = self._stats, x.coef

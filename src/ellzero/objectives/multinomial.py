@@ -10,7 +10,7 @@ from scipy.linalg import helmert
 
 from ellzero.core import Iterate, Objective
 from ellzero.objectives.design import as_array, check_target
-from ellzero.objectives.dual import INFEASIBLE, LENGTHS, lost_to_dependence
+from ellzero.objectives.dual import INFEASIBLE, LENGTHS, reach_of, rounding_of
 from ellzero.objectives.glm import GeneralizedLinear
 from ellzero.objectives.gram import gram_inverse, scaled_ridge
 from ellzero.objectives.group_quadratic import LocalGroupModel
@@ -147,8 +147,7 @@ class Multinomial(GeneralizedLinear):
                 bounds[i] = dual - 0.5 * ridge[i] * float(new @ new) - self.resolution
         return bounds
 
-    @np.errstate(over="ignore", invalid="ignore")  # where a fit has diverged nothing is claimed
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+    def _removal_bounds(self, x: Iterate, asked: Support) -> tuple[float, Vector]:
         """From points of the dual problem, as in `dual`: leaving out a feature makes its equations
         void."""
         S, r, first = x.support, self.n_classes - 1, self.N.shape[1]
@@ -166,10 +165,9 @@ class Multinomial(GeneralizedLinear):
         left_over = np.abs(slope + H @ newton)
         if not left_over.max(initial=0.0) <= tolerated:
             return self.floor, np.full(len(S), self.floor)
-        lost = self.resolution
-        if stable is None:
-            worst = left_over.reshape(-1, r).max(axis=1)
-            lost += lost_to_dependence(A, self._penalty(S), slopes, rows, worst)
+        reach = reach_of(A, self._penalty(S), rows, stable is not None)
+        worst = np.maximum(left_over.reshape(-1, r).max(axis=1), rounding_of(A, slopes))
+        lost = self.resolution + float(reach @ worst)
 
         def dual(step: Vector, penalty: Vector) -> float:
             move = A @ (step.reshape(-1, r) @ self.basis.T)
@@ -180,7 +178,7 @@ class Multinomial(GeneralizedLinear):
 
         here = dual(newton, penalty)
         without = np.full(len(S), here)
-        for j in range(len(S)) if asked is None else asked:
+        for j in asked:
             own = slice((first + j) * r, (first + j + 1) * r)
             block = stable_inverse(inverse[own, own])
             if block is None:  # a dependent feature costs nothing
@@ -191,7 +189,8 @@ class Multinomial(GeneralizedLinear):
             free = penalty.copy()
             free[own] = 0.0
             if np.abs(others).max() <= tolerated:
-                found = (dual(newton + length * removing, free) for length in LENGTHS)
+                hidden = float(reach @ np.abs(others).reshape(-1, r).max(axis=1))
+                found = (dual(newton + length * removing, free) - hidden for length in LENGTHS)
                 without[j] = max(without[j], next((v for v in found if v > here), here))
         return here, without
 
@@ -256,6 +255,10 @@ class _RestrictedSoftmax(Restricted):
 
     def __init__(self, f: Multinomial, A: Matrix, penalty: Vector, offset: Any):
         super().__init__(f, A, np.repeat(penalty, f.n_classes - 1), offset)
+
+    @property
+    def width(self) -> int:
+        return self.f.n_classes - 1
 
     def unknowns(self, rows: NDArray[np.float64]) -> Vector:
         return (rows @ self.f.basis).ravel()

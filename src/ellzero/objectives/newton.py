@@ -35,6 +35,8 @@ class Minimum(NamedTuple):
     value: float
     step: Vector  # the last Newton step; where no minimiser exists it points along the escape
     converged: bool
+    pivot: float = 1.0  # the least pivot of the last Hessian, of unit diagonal; 0 if it was damped
+    clear: bool = True  # False where columns may be dependent: then there may be lower values
 
 
 def newton(
@@ -64,7 +66,7 @@ def newton(
     if current - abs(current - expected) >= hoped:
         return Minimum(u, current, step, True)
     solve: Map | None = None
-    promised = np.inf
+    promised, pivot = np.inf, 1.0
     g = u_before = u
     for iteration in range(max_iter if len(u) else 0):
         g, g_before = gradient(u), g
@@ -75,13 +77,13 @@ def newton(
             step = solve(-g)
             promised = float(-g @ step)
         if solve is None or not 0 <= promised <= before / FAST:
-            solve, exact = solver_of(hessian(u)), True
+            (solve, pivot), exact = solver_of(hessian(u)), True
             step = solve(-g)
             promised = float(-g @ step)
         if lower is not None and iteration and (bound := lower(u, step)) >= below:
-            return Minimum(u, bound, step, True)
+            return Minimum(u, bound, step, True, pivot)
         if exact and current - HOPE * promised >= hoped:
-            return Minimum(u, current, step, True)
+            return Minimum(u, current, step, True, pivot)
         longest = LONGEST * (1 + np.abs(u).max())
         if np.abs(step).max() > longest:
             step *= longest / np.abs(step).max()
@@ -94,31 +96,40 @@ def newton(
                 break
             length /= 2
             if length < 1e-10:
-                return Minimum(u, current, step, bool(promised <= 1e3 * tol))
+                return Minimum(u, current, step, bool(promised <= 1e3 * tol), pivot)
         u_before, u, current = u, trial, reached
         if promised <= (tol if exact else KEPT * tol):
-            return Minimum(u, current, step, True)
-    return Minimum(u, current, step, not len(u))
+            return Minimum(u, current, step, True, pivot)
+    return Minimum(u, current, step, not len(u), pivot)
 
 
 def newton_step(gradient: Vector, hessian: Matrix) -> Vector:
     """−H⁻¹g."""
-    return solver_of(hessian)(-gradient)
+    return solver_of(hessian)[0](-gradient)
 
 
-def solver_of(hessian: Matrix) -> Map:
-    """The map b ↦ H⁻¹b, on the unit-diagonal scale of H, with just enough damping to exist."""
+def solver_of(hessian: Matrix) -> tuple[Map, float]:
+    """Return the map b ↦ H⁻¹b, on the unit-diagonal scale of H, and the least pivot there.
+
+    H is damped just enough for an inverse to exist; its least pivot then counts as zero.
+    """
     diagonal = hessian.diagonal()
     top = diagonal.max()
     if top < 1e-250:  # all losses are saturated: nothing is left to gain
-        return np.zeros_like
+        return np.zeros_like, 1.0
     scale = np.sqrt(np.maximum(diagonal, 1e-20 * top))
     H = hessian / scale / scale[:, None]
     damping = 0.0
     while True:
         factor, info = lapack.dpotrf(H + damping * np.eye(len(H)), lower=1)
-        if info == 0 and (factor.diagonal() ** 2 > 1e-14).all():
-            return lambda b: lapack.dpotrs(factor, b / scale, lower=1)[0] / scale
+        least = float(factor.diagonal().min()) ** 2
+        if info == 0 and least > 1e-14:
+            least = 0.0 if damping else least
+
+            def solve(b: Vector, factor: Matrix = factor) -> Vector:
+                return lapack.dpotrs(factor, b / scale, lower=1)[0] / scale
+
+            return solve, least
         damping = max(10 * damping, 1e-13)
 
 

@@ -20,7 +20,13 @@ from ellzero.linalg import (
     pseudo_inverse_root,
     solve_each,
 )
-from ellzero.objectives.all_subsets import Ranked, best_of_all, best_pair, can_be_ranked
+from ellzero.objectives.all_subsets import (
+    RESOLVED,
+    Ranked,
+    best_of_all,
+    best_pair,
+    can_be_ranked,
+)
 from ellzero.objectives.design import check_ridge
 from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
 from ellzero.objectives.insertions import Insertions
@@ -35,6 +41,10 @@ SCREENED = 512
 
 NOTHING = 4
 """Where others leave no more of a column, in units of the last place, it is a combination."""
+
+
+CLEAR = 1e-5
+"""A value is known where rounding changes less than this part of it."""
 
 
 class Tableau(NamedTuple):
@@ -343,11 +353,19 @@ class Quadratic(Objective):
         """What the ridge adds to the moments of features with themselves."""
         return self._penalty[S] * self.gram.diagonal[S]
 
-    def best_subset(self, k: int) -> Iterate | None:
+    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
         if not self._ranks(k):
             return None
         S, doubtful = self._ranked(k, NOTHING)
-        return None if len(doubtful) else self.minimize(S)
+        return self.minimize(S), not len(doubtful) and self._tells(S)
+
+    def _tells(self, S: Support) -> bool:
+        """Say whether moments tell values near that of S apart: a nearly perfect fit is rounding.
+
+        An f that has no floor is not a sum of squares; its values are not compared with zero.
+        """
+        x = self.minimize(S)
+        return self.floor == -np.inf or RESOLVED * self.unit**2 <= CLEAR * (x.value - self.floor)
 
     def _ranks(self, k: int) -> bool:
         """Can all supports of size k be looked at?"""
