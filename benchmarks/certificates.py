@@ -138,7 +138,7 @@ def side_by_side(limit: float) -> list[dict[str, Any]]:
         rows.append(
             {
                 "data": name,
-                "n": f.n_features,
+                "n": len(f.features),
                 "speaks": {m: first_promise(f, m) for m in ("arht", "ompr")},
                 "search_seconds": searched,
                 "seconds": max(c.seconds for c in found.values()),
@@ -154,7 +154,7 @@ def first_promise(f: Any, method: str) -> int | None:
     """The least s for which the theorem says something (s* = 1); None if not even for s = n."""
     from ellzero.theory import guarantee
 
-    low, high = 0, f.n_choosable
+    low, high = 0, len(f.features.choosable)
     if not guarantee(f, high)[method].s_star:
         return None
     while high - low > 1:

@@ -7,7 +7,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import golden.real
-from ellzero.objectives import glm, least_squares
+from ellzero.objectives import least_squares
+from ellzero.objectives.glm import glm, model
 
 
 @pytest.fixture
@@ -30,11 +31,12 @@ def two_threads():
 
 
 @pytest.fixture
-def lazy_gram(monkeypatch):
-    """Treat every problem as too wide for a Gram matrix."""
-    for module in (least_squares, glm):
-        monkeypatch.setattr(module, "LARGEST_GRAM", 0)
-    monkeypatch.setattr("ellzero.objectives.lazy_gram.PANELS_FROM", 0)
+def on_demand(monkeypatch):
+    """Treat every problem as too wide for its moments to be held."""
+    monkeypatch.setattr(least_squares, "LARGEST_HELD", 0)
+    monkeypatch.setattr(model, "LARGEST_MODEL", 0)
+    monkeypatch.setattr(model, "LARGEST_SPARSE_MODEL", 0)
+    monkeypatch.setattr(glm, "LARGEST_BOUND", 0)
 
 
 @pytest.fixture(scope="session")

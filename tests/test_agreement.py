@@ -16,8 +16,9 @@ from sklearn.linear_model import Lasso, LogisticRegression, OrthogonalMatchingPu
 import ellzero as lz
 import reference
 from ellzero import LeastSquares, Logistic, Status
-from ellzero.objectives.glm import GeneralizedLinear
-from ellzero.objectives.losses import SquaredLoss
+from ellzero.objectives.glm.families import SquaredLoss
+from ellzero.objectives.glm.glm import GLM
+from ellzero.objectives.minimisers import lower_bound
 from helpers import METHODS, objective_of, supports, values
 from reference import Problem, random_problem
 
@@ -168,8 +169,8 @@ def test_arht_robust(pair):
 def test_arht(pair):
     problem, f, s, seed = pair
     start, S = a_start(problem, s, seed)
-    gap = problem.fit(S).value - f.lower_bound()
-    search = {"rho": f.smoothness(2), "epsilon": 0.02 * gap, "lower": f.lower_bound(), "n_runs": 3}
+    gap = problem.fit(S).value - lower_bound(f)
+    search = {"rho": f.smoothness(2), "epsilon": 0.02 * gap, "lower": lower_bound(f), "n_runs": 3}
     steps = reference.arht(problem, s, start=S, seed=seed, **search)
     found = lz.arht(f, s, start=start, random_state=seed, **search)
     assert set(found.support.tolist()) == steps[-1].support
@@ -307,7 +308,7 @@ def test_least_squares_is_the_squared_loss(method, seed):
     p = random_problem(seed, kind=KINDS[seed], weighted=True, fit_intercept=seed % 2 == 0)
     options = {"sample_weight": p.sample_weight, "fit_intercept": p.fit_intercept, "forced": [2]}
     f = LeastSquares(p.X, p.y, **options)
-    g = GeneralizedLinear(p.X, p.y, SquaredLoss(), **options)
+    g = GLM(p.X, p.y, SquaredLoss(), **options)
     solve = METHODS[method]
     assert_same_solution(solve(f, 3), solve(g, 3))
 
@@ -358,10 +359,10 @@ def test_a_gram_matrix_made_when_asked_for_is_the_same(method, loss, request):
     p = random_problem(11, loss, weighted=True, fit_intercept=True, forced=(2,), ridge=0.1)
     f = objective_of(p)
     options = {"iht": {"step": 1 / f.smoothness(6)}, "arht": {"rho": f.smoothness(2)}}
-    options["arht"] |= {"lower": f.lower_bound()}
+    options["arht"] |= {"lower": lower_bound(f)}
     solve, tol = METHODS[method], 1e-6 if method == "lasso" else 1e-8
     whole = solve(f, 3, **options.get(method, {}))
-    request.getfixturevalue("lazy_gram")
+    request.getfixturevalue("on_demand")
     for form in ("dense", "csr"):
         made = solve(objective_of(p, form), 3, **options.get(method, {}))
         assert_same_solution(made, whole, tol)
@@ -391,7 +392,7 @@ def test_frames_may_hold_several_kinds_of_numbers(rng):
     frame = pandas.DataFrame(X, columns=list("abcd")).astype({"b": bool, "c": int})
     for form in (frame, frame.convert_dtypes(), frame.astype({"a": "Float64", "b": "boolean"})):
         f = LeastSquares(form, y)
-        assert f.feature_names == ("a", "b", "c", "d")
+        assert f.features.names == ("a", "b", "c", "d")
         assert_same_solution(lz.exchange(f, 3), lz.exchange(LeastSquares(X, y), 3), 1e-14)
     holes = frame.convert_dtypes()
     holes.loc[3, "c"] = pandas.NA
@@ -413,7 +414,7 @@ def test_lasso_of_long_sparse_data_needs_no_matrix_of_rows_by_rows():
     X = sparse.random(3000, 150, 0.05, "csc", random_state=0)  # wide enough for a lazy Gram matrix
     y = (X @ rng.standard_normal(150) + 0.3 * rng.standard_normal(3000) > 0).astype(float)
     f = lz.Logistic(X, y, fit_intercept=True)
-    A, t = f.quadratic_model(f.minimize([])).least_squares_form(np.arange(150))
+    A, t = f.quadratic(f.minimize([])).least_squares_form(np.arange(150))
     assert len(A) == len(t) <= 150
     ours, dense = lz.lasso(f, 4), lz.lasso(lz.Logistic(X.toarray(), y, fit_intercept=True), 4)
     assert ours.support.tolist() == dense.support.tolist()

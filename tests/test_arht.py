@@ -10,11 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 import ellzero as lz
 import reference
 from ellzero import LeastSquares, Quadratic, Status
-from ellzero.algorithms import states as arht_states
-from ellzero.algorithms.arht import Search
-from ellzero.algorithms.runs import parted
-from ellzero.algorithms.states import States
-from ellzero.objectives.lazy_gram import LazyGram
+from ellzero.methods import states as arht_states
+from ellzero.objectives.minimisers import lower_bound, minimize_each
 from helpers import assert_falls, at_most, objective_of, supports, values
 from reference import random_problem
 
@@ -50,7 +47,7 @@ def test_a_good_start_is_kept(f, setting):
 
 @pytest.mark.parametrize("method", [lz.arht_core, lz.arht_robust, lz.arht])
 def test_same_seed_same_trace(f, method):
-    target = () if method is lz.arht else (f.lower_bound(),)
+    target = () if method is lz.arht else (lower_bound(f),)
     first, second, other = (
         method(f, 3, *target, start="first", random_state=seed, n_runs=4) for seed in (5, 5, 6)
     )
@@ -62,7 +59,7 @@ def test_same_seed_same_trace(f, method):
 def test_random_state_may_be_a_generator(f):
     for make in (np.random.default_rng, np.random.RandomState):
         a, b = (
-            lz.arht_core(f, 3, f.lower_bound(), start="first", random_state=make(3))
+            lz.arht_core(f, 3, lower_bound(f), start="first", random_state=make(3))
             for _ in range(2)
         )
         assert trace_of(a) == trace_of(b)
@@ -82,7 +79,7 @@ def test_restart_z_is_the_literal_run_with_child_z_of_the_seed(loss):
     y = noisy if loss == "squares" else rng.random(60) < 1 / (1 + np.exp(-0.4 * signal))
     problem = reference.Problem(X, y, loss, ridge=0.1)
     f = objective_of(problem)
-    S, opt = range(19, 25), f.lower_bound()
+    S, opt = range(19, 25), lower_bound(f)
     runs = lz.arht_robust(f, 6, opt, start=list(S), random_state=1, n_runs=6).trace
     assert len({x.value for x in runs}) > 2
     for z in reversed(range(6)):
@@ -92,8 +89,41 @@ def test_restart_z_is_the_literal_run_with_child_z_of_the_seed(loss):
         assert set(runs[z].support.tolist()) == best.support
 
 
+@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_step_of_the_core_is_that_of_the_literal_twin(loss, seed):
+    kind = ("gaussian", "correlated", "equicorrelated")[seed % 3]
+    problem = random_problem(seed, loss, kind, ridge=0.1, fit_intercept=bool(seed % 2))
+    f, rng = objective_of(problem), np.random.default_rng(seed)
+    for s in (2, 4):
+        S, opt = rng.choice(problem.n, s, replace=False), lower_bound(f)
+        for z, (factor, setting) in enumerate([(1e-3, "practical"), (1.0, "theoretical")]):
+            found = lz.arht_core(f, s, opt, start=S, setting=setting, rho=0.7, random_state=seed)
+            draws = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+            steps = reference.arht_core(
+                problem, s, opt, 0.7, S, draws, factor, half_stop=not z, max_iter=found.n_iter
+            )
+            assert supports(found) == [set(step.support) for step in steps]
+            assert_allclose(values(found), [step.value for step in steps], rtol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_answer_is_that_of_the_literal_twin(seed):
+    kind = ("gaussian", "correlated", "equicorrelated")[seed % 3]
+    problem = random_problem(seed, kind=kind, fit_intercept=bool(seed % 2))
+    f = objective_of(problem)
+    rho, lower = f.smoothness(1), lower_bound(f)
+    for s in (2, 3, 5):
+        start = lz.omp(f, s)
+        epsilon = 1e-3 * (start.value - lower)
+        steps = reference.arht(problem, s, rho, epsilon, start.support, seed, lower)
+        found = lz.arht(f, s, random_state=seed)
+        assert set(found.support.tolist()) == set(steps[-1].support)
+        assert_allclose(found.value, steps[-1].value, rtol=1e-9)
+
+
 def test_a_first_run_is_the_core_run(f):
-    opt = f.lower_bound()
+    opt = lower_bound(f)
     core = lz.arht_core(f, 3, opt, start="first", random_state=9)
     robust = lz.arht_robust(f, 3, opt, start="first", random_state=9, n_runs=1)
     assert robust.value == core.value
@@ -101,7 +131,7 @@ def test_a_first_run_is_the_core_run(f):
 
 
 def test_more_runs_are_never_worse(f):
-    opt = f.lower_bound()
+    opt = lower_bound(f)
     runs = [lz.arht_robust(f, 3, opt, start="first", random_state=9, n_runs=k) for k in (1, 4, 9)]
     assert_falls([run.value for run in runs])
     assert [len(run.trace) for run in runs] == [1, 4, 9]
@@ -116,7 +146,7 @@ def test_runs_end_at_the_target(f):
 
 
 def test_practical_runs_20_times_and_stops_when_half_is_free(f):
-    opt = f.lower_bound()
+    opt = lower_bound(f)
     assert len(lz.arht_robust(f, 4, opt, start="first", random_state=0).trace) == 20
     for seed in range(20):
         steps = lz.arht_core(f, 4, opt, start="first", random_state=seed).trace
@@ -125,15 +155,15 @@ def test_practical_runs_20_times_and_stops_when_half_is_free(f):
 
 
 def test_theoretical_runs_are_as_many_as_the_theorem_says(f):
-    B = f.lower_bound()
-    span = log((f.value(np.zeros(f.n_features)) - B) / 0.01)
+    B = lower_bound(f)
+    span = log((f.value(np.zeros(len(f.features))) - B) / 0.01)
     found = lz.arht_robust(f, 3, B - 1, setting="theoretical", epsilon=0.01, random_state=0)
-    assert len(found.trace) == ceil(5 * log(6 * f.n_features * span))
+    assert len(found.trace) == ceil(5 * log(6 * len(f.features) * span))
 
 
 def test_a_theoretical_run_goes_on_until_all_of_the_support_is_free(f):
     found = lz.arht_core(
-        f, 3, f.lower_bound() - 1, setting="theoretical", epsilon=1e-9, random_state=0
+        f, 3, lower_bound(f) - 1, setting="theoretical", epsilon=1e-9, random_state=0
     )
     freed = {int(step.note.split()[1]) for step in found.trace if step.note.startswith("free")}
     assert freed >= set(found.trace[-1].support.tolist())
@@ -150,10 +180,9 @@ def test_a_theoretical_run_has_all_its_steps():
 
 @pytest.mark.parametrize(("setting", "level"), [("practical", 1), ("theoretical", 2)])
 def test_rho_is_the_certified_smoothness_unless_given(f, setting, level):
-    assert Search(f, 3, setting=setting).rho == f.smoothness(level)
     options = {"start": "first", "random_state": 0, "setting": setting, "epsilon": 1e-3}
     default, certified, small = (
-        lz.arht_core(f, 3, f.lower_bound(), **options, **rho)
+        lz.arht_core(f, 3, lower_bound(f), **options, **rho)
         for rho in ({}, {"rho": f.smoothness(level)}, {"rho": 1e-3})
     )
     assert trace_of(default) == trace_of(certified)
@@ -168,16 +197,31 @@ def test_rho_is_the_certified_smoothness_unless_given(f, setting, level):
 def test_rho_is_that_of_the_papers_experiments_on_columns_of_unit_norm():
     problem = random_problem(8, kind="correlated")
     f = LeastSquares(problem.X / np.linalg.norm(problem.X, axis=0), problem.y)
-    assert_allclose(Search(f, 3).rho, 1.0)
+    options = {"start": "first", "random_state": 0}
+    assert trace_of(lz.arht(f, 3, **options)) == trace_of(lz.arht(f, 3, rho=1.0, **options))
+
+
+class Rough(Quadratic):
+    """A quadratic that does not tell its smoothness."""
+
+    def smoothness(self, k):
+        return np.inf
+
+
+def test_rho_is_asked_for_where_the_smoothness_is_not_known():
+    f = Rough(np.eye(3), [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="smoothness: unknown"):
+        lz.arht(f, 2)
+    assert lz.arht(f, 2, rho=1.0).support.tolist() == [1, 2]
 
 
 def test_the_same_state_is_not_computed_twice():
     asked = []
 
     class Counting(LeastSquares):
-        def minimize_each(self, supports, ridges, starts):
+        def minimize_stack(self, supports, ridges):
             asked.extend((*S.tolist(), d.tobytes()) for S, d in zip(supports, ridges, strict=True))
-            return super().minimize_each(supports, ridges, starts)
+            return super().minimize_stack(supports, ridges)
 
     problem = random_problem(8, kind="correlated")
     lz.arht(Counting(problem.X, problem.y), 3, start="first", random_state=0)
@@ -189,47 +233,31 @@ def test_the_same_state_is_not_computed_twice():
     assert len(asked) == len(set(asked))
 
 
-def test_sampling_is_proportional_to_the_square(rng):
+def test_sampling_is_proportional_to_the_square():
     f = Quadratic(np.eye(4), [0.5, 1.0, 2.0, 3.0], 8.0)
-    start = f.minimize([1, 2, 3])
-    states = States(f, 1e-9, s=5, like=start)
-    state = states.start(start)
-
-    def drawn(count):
-        assert states.look(np.array([state])).all()
-        return states.sample(np.repeat(state, count), rng.random(count)).tolist()
-
-    shares = np.bincount(drawn(14_000)) / 14_000
-    assert_allclose(shares, np.array([0, 1, 4, 9]) / 14, atol=0.02)
-    for i, left in ((3, {1, 2}), (1, {2}), (2, {-1})):
-        (state,) = states.freed(np.array([state]), np.array([i]))
-        assert set(drawn(100)) == left
-
-
-def test_rounding_does_not_draw_what_is_free_or_outside():
-    f = Quadratic(np.eye(4), [0.5, 1.0, 2.0, 3.0], 8.0)
-    start = f.minimize([1, 2, 3])
-    states = States(f, 1e-9, s=5, like=start)
-    state = np.array([states.start(start)])
-    states.look(state)
-    assert states.sample(state, np.array([1.0])) == [3]
-    state = states.freed(state, np.array([3]))
-    assert states.sample(state, np.array([1.0])) == [2]
+    options = {"start": [1, 2, 3], "rho": 1e-9, "lower": 0.0}
+    freed = [
+        [step.note for step in lz.arht_core(f, 3, 0.0, random_state=seed, **options).trace[1:]]
+        for seed in range(1400)
+    ]
+    firsts = [notes[0] for notes in freed]
+    shares = [firsts.count(f"free {i}") / len(firsts) for i in range(4)]
+    assert_allclose(shares, np.array([0, 1, 4, 9]) / 14, atol=0.04)
+    assert all(len(set(notes)) == len(notes) == 2 for notes in freed)  # then half is free
 
 
 def test_a_feature_set_free_is_still_free_when_it_comes_back():
-    f = Quadratic(np.eye(3), [3.0, 1.0, 4.0])
-    start = f.minimize([0, 1])
-    states = States(f, rho=1.0, s=2, like=start)
-    state = np.array([states.start(start)])
-    states.look(state)
-    state = states.freed(state, np.array([1]))
+    """With 1 free, the state at {0, 1} is left for {0, 2}. There 0 is smaller and 1 comes back."""
+    f = Quadratic(np.eye(3), [3.0, 1.0, 4.0], 13.0)
+    states = arht_states.States(f, rho=1.0)
+    state = states.start(np.array([0, 1]))
+    states.explore([state])
+    state = states.freed(state, 0.95)
     for S, coef in (([0, 1], [1.5, 1.0]), ([0, 2], [1.5, 2.0]), ([1, 2], [1.0, 2.0])):
-        states.look(state)
-        (x,) = states.iterates(states.states["x"][state])
-        assert x.support.tolist() == S
-        assert_allclose(x.coef, coef)
-        state = states.states["new"][state]
+        states.explore([state])
+        assert state.x.support.tolist() == S
+        assert_allclose(state.x.coef, coef)
+        state = state.swap
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-20])
@@ -243,18 +271,6 @@ def test_a_tiny_epsilon_ends(epsilon):
 def test_a_lower_bound_above_everything_ends_at_once(f):
     found = lz.arht(f, 3, lower=1e9, random_state=0)
     assert len(found.trace) == 1
-
-
-def test_regularised_objectives_share_what_they_remember():
-    """Otherwise every set R that ARHT meets would keep columns of its own."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 8))
-    f = lz.Logistic(X, rng.random(50) < 0.5)
-    g = f.ridged(1.0)
-    x = g.minimize([1, 2])
-    assert g._last is f._last
-    np.testing.assert_allclose(f.gradient(x), lz.Logistic(X, f.y).gradient(x.x), atol=1e-9)
-    assert abs(g.gradient(x)[[1, 2]]).max() < 1e-6
 
 
 @pytest.fixture(params=["squares", "logistic", "multinomial"])
@@ -272,7 +288,7 @@ def assert_same_search(found, other):
 @pytest.mark.parametrize("start", ["omp", "first"])
 def test_a_path_has_what_its_sizes_have_alone(g, setting, start):
     options = {"setting": setting, "start": start, "n_runs": 4, "random_state": 0}
-    sizes = [1, 2, 4, g.n_choosable]
+    sizes = [1, 2, 4, len(g.features.choosable)]
     found = lz.path(g, sizes, "arht", **options)
     assert list(found) == sizes
     for s in sizes:
@@ -324,88 +340,66 @@ def test_each_size_of_a_path_has_its_own_limit(f):
         assert_same_search(solution, alone)
 
 
-@pytest.mark.parametrize("later", ["never", "mostly", "by chance"])
-def test_the_order_in_which_f_answers_changes_nothing(later):
-    rng = np.random.default_rng(0)
-
-    class Slow(LeastSquares):
-        def at_hand(self, supports):
-            share = {"never": 0.0, "mostly": 0.9, "by chance": 0.5}[later]
-            return rng.random(len(supports)) >= share
-
-    problem = random_problem(12, kind="correlated")
-    runs = {"start": "first", "random_state": 0, "n_runs": 6}
-    found = lz.path(Slow(problem.X, problem.y), [2, 3, 5], "arht", **runs)
-    for s, solution in lz.path(
-        LeastSquares(problem.X, problem.y), [2, 3, 5], "arht", **runs
-    ).items():
-        assert_same_search(found[s], solution)
-
-
-@pytest.fixture
-def passes(monkeypatch, lazy_gram):
-    """The features whose rows of the Gram matrix each pass over the data made."""
-    made = []
-    inner = LazyGram._new_coarse
-    monkeypatch.setattr(LazyGram, "_new_coarse", lambda self, S: made.append(S) or inner(self, S))
-    return made
-
-
-def test_passes_over_wide_data_are_shared(passes):
-    """Runs that need rows of the Gram matrix wait for one another."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
-    y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
-    f = LeastSquares(X, y)
-    lz.path(f, range(1, 9), "arht", random_state=0, start="first", rho=f.smoothness(2))
-    assert sum(map(len, passes)) > 4 * len(passes)
-
-
-def test_a_pass_makes_the_rows_of_features_that_omp_may_take_next(passes):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 300))
-    y = X[:, :10].sum(axis=1) + rng.normal(size=80)
-    lz.omp(LeastSquares(X, y), 10)
-    steepest = np.argsort(-np.abs(X.T @ y))
-    assert len(passes[0]) > 8
-    assert set(passes[0]) == set(steepest[: len(passes[0])])
-    assert len(passes) <= 4
-
-
-def test_what_is_remembered_may_outgrow_its_room(monkeypatch, lazy_gram):
+@pytest.mark.usefixtures("on_demand")
+def test_states_may_be_forgotten_on_the_way(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 300)) + rng.normal(size=(80, 1))
     y = X[:, :8] @ rng.choice([-1.0, 1.0], 8) + rng.normal(size=80)
     options = {"random_state": 0, "start": "first"}
     found = lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options)
-    monkeypatch.setattr(arht_states, "ROOM", 0)
-    monkeypatch.setattr("ellzero.objectives.kept_rows.ROOM", 1)
+    monkeypatch.setattr(arht_states, "STATES_AT_MOST", 20)
     for s, solution in lz.path(LeastSquares(X, y), [4, 6, 8], "arht", **options).items():
         assert_same_search(found[s], solution)
 
 
-def test_runs_towards_many_targets_go_as_those_towards_one(monkeypatch):
-    forks = []
+def test_any_other_objective_is_searched_alike():
+    """One support after the other, instead of stacks with closed forms."""
 
-    def counted(runs, threshold, asked):
-        after, before, below = parted(runs, threshold, asked)
-        forks.append(len(after) - len(runs))
-        return after, before, below
+    class Other(lz.Objective):
+        def __init__(self, f):
+            self.f, self.features, self.resolution = f, f.features, f.resolution
 
-    monkeypatch.setattr("ellzero.algorithms.runs.parted", counted)
+        def at(self, x):
+            return self.f.at(x)
 
-    def paths():
-        for seed in range(12):
-            f = objective_of(random_problem(seed, kind="correlated"))
-            found = lz.path(f, range(1, 6), "arht", random_state=seed, epsilon=1e-4)
-            yield from map(trace_of, found.values())
+        def gradient(self, x):
+            return self.f.gradient(x)
 
-    together = list(paths())
-    assert sum(forks) > 20
-    forks.clear()
-    monkeypatch.setattr("ellzero.algorithms.arht.TARGETS", 1)
-    assert list(paths()) == together
-    assert sum(forks) == 0
+        def minimize(self, S, start=None, below=np.inf):
+            return self.f.minimize(S)
+
+        def ridged(self, d):
+            return Other(self.f.ridged(d))
+
+    for seed in range(4):
+        f = objective_of(random_problem(seed, kind="correlated", forced=(1,)))
+        options = {"start": "first", "random_state": 0, "rho": 1.0, "lower": lower_bound(f)}
+        assert_same_search(lz.arht(Other(f), 3, **options), lz.arht(f, 3, **options))
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_minimising_many_at_once_is_minimising_each(ridge, rng):
+    f = objective_of(random_problem(5, kind="scaled", ridge=ridge, forced=(2,)))
+    supports = [np.sort(rng.choice(f.features.choosable, k, replace=False)) for k in (3, 1, 5, 3)]
+    ridges = [rng.choice([0.0, 2.0], len(S)) for S in supports]
+    for S, d, x in zip(supports, ridges, minimize_each(f, supports, ridges), strict=True):
+        each = np.zeros(len(f.features))
+        each[S] = d
+        other = f.ridged(each).minimize(S)
+        assert x.support.tolist() == S.tolist()
+        assert_allclose(x.coef, other.coef, rtol=1e-9)
+        assert_allclose(x.value, other.value, rtol=1e-12)
+
+
+def test_the_lower_bound_is_the_minimum_where_it_is_affordable(rng):
+    X, y = rng.normal(size=(40, 6)), rng.normal(size=40)
+    f = LeastSquares(X, y)
+    assert_allclose(lower_bound(f), f.minimize(np.arange(6)).value)
+    assert lower_bound(LeastSquares(rng.normal(size=(20, 3100)), y[:20])) == 0.0
+    quadratic = Quadratic(np.eye(3), [1.0, 2.0, 3.0])
+    assert_allclose(lower_bound(quadratic), -7.0)
+    few = lz.Logistic(rng.normal(size=(5, 9)), [0, 1, 0, 1, 1])
+    assert lower_bound(few) == 0.0
 
 
 def test_a_path_on_columns_of_zeros():

@@ -18,6 +18,7 @@ from ellzero import (
     Status,
     from_callables,
 )
+from ellzero.objectives.minimisers import lower_bound
 from helpers import METHODS, at_most, objective_of
 from reference import Problem, random_problem
 
@@ -97,7 +98,7 @@ def table(cases):
 @pytest.fixture(params=["gram", "lazy"])
 def gram(request):
     if request.param == "lazy":
-        request.getfixturevalue("lazy_gram")
+        request.getfixturevalue("on_demand")
 
 
 @pytest.mark.usefixtures("gram")
@@ -491,7 +492,7 @@ class TestDegenerate:
             if method is not lz.iht:
                 assert_minimum(found, problem)
 
-    def test_least_squares_without_a_gram_matrix(self, build, fit_intercept, rng, lazy_gram):
+    def test_least_squares_without_a_gram_matrix(self, build, fit_intercept, rng, on_demand):
         X = build(rng)
         y = TARGETS["noisy"](rng, X)
         problem = Problem(X, y, fit_intercept=fit_intercept)
@@ -626,7 +627,7 @@ def test_searches_among_near_copies_end(objective, spread):
     """Swaps that gain nothing but rounding must not go round in circles."""
 
     def towards_the_bound(f, s):
-        return lz.arht_core(f, s, f.lower_bound(), random_state=0)
+        return lz.arht_core(f, s, lower_bound(f), random_state=0)
 
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -662,7 +663,7 @@ MINIMISING = [name for name in EVERY_METHOD if name != "iht"]
 def test_separable_classes_have_no_minimiser(name, fit_intercept, rng):
     X = regular(rng, 40)
     f = Logistic(X, X[:, 2] > 0, fit_intercept=fit_intercept)
-    with pytest.warns(ConvergenceWarning, match="add a ridge"):
+    with pytest.warns(ConvergenceWarning, match="Set a small ridge"):
         found = EVERY_METHOD[name](f, 2)
     assert found.status is Status.NO_MINIMISER
     assert 2 in found.support
@@ -675,7 +676,7 @@ def test_quasi_separable_classes_have_no_minimiser(name, rng):
     """All but the rows with x = 0 are told apart."""
     X = np.where(rng.random((40, 3)) < 0.5, 0.0, rng.choice([-1.0, 1.0], (40, 3)))
     y = np.where(X[:, 0] == 0, rng.random(40) < 0.5, X[:, 0] > 0)
-    with pytest.warns(ConvergenceWarning, match="add a ridge"):
+    with pytest.warns(ConvergenceWarning, match="Set a small ridge"):
         found = EVERY_METHOD[name](Logistic(X, y, fit_intercept=True), 1)
     assert found.status is Status.NO_MINIMISER
     assert found.support.tolist() == [0]
@@ -685,7 +686,7 @@ def test_quasi_separable_classes_have_no_minimiser(name, rng):
 @pytest.mark.parametrize("name", [name for name in MINIMISING if name != "lasso"])
 def test_one_class_with_an_intercept_has_no_minimiser(name, label, rng):
     f = Logistic(regular(rng), np.full(30, label), fit_intercept=True)
-    with pytest.warns(ConvergenceWarning, match="add a ridge"):
+    with pytest.warns(ConvergenceWarning, match="Set a small ridge"):
         found = EVERY_METHOD[name](f, 2)
     assert found.status is Status.NO_MINIMISER
     assert found.value < 1e-3
@@ -701,7 +702,7 @@ def test_one_class_without_an_intercept_may_have_one(rng):
 @pytest.mark.parametrize("scale", [1e-150, 1e-3, 1e3, 1e150])
 def test_separability_does_not_hang_on_the_unit(scale, rng):
     X = scale * regular(rng, 40)
-    with pytest.warns(ConvergenceWarning, match="add a ridge"):
+    with pytest.warns(ConvergenceWarning, match="Set a small ridge"):
         found = lz.omp(Logistic(X, X[:, 2] > 0), 2)
     assert found.status is Status.NO_MINIMISER
 
@@ -742,7 +743,7 @@ def test_rows_without_weight_do_not_hide_separability(rng):
     y = X[:, 2] > 0
     y[:5] = ~y[:5]
     f = Logistic(X, y, sample_weight=np.arange(40) >= 5)
-    with pytest.warns(ConvergenceWarning, match="add a ridge"):
+    with pytest.warns(ConvergenceWarning, match="Set a small ridge"):
         assert lz.omp(f, 2).status is Status.NO_MINIMISER
 
 

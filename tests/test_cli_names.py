@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cli_files import run
-from ellzero.cli.console import END_OF_ISOLATE, ISOLATE, escaped, shown
+from ellzero.wording import END_OF_ISOLATE, ISOLATE, escaped, shown
 
 HOSTILE = {
     "escape": "\x1b[31mred\x1b]0;title\x07",

@@ -11,7 +11,7 @@ from scipy import sparse
 from cli_files import fails, limited, run
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import to_json
-from ellzero.cli.sparse_limits import MAX_FEATURES
+from ellzero.data.io.libsvm import MAX_FEATURES
 
 LIMIT = "; correct the file, or raise the limit with --features N"
 
@@ -79,7 +79,7 @@ def test_a_file_that_counts_from_zero_has_as_many_features(libsvm, capsys):
 
 
 def test_more_features_than_usual_can_be_asked_for(libsvm, capsys, monkeypatch):
-    monkeypatch.setattr("ellzero.cli.sparse_limits.MAX_FEATURES", 1000)
+    monkeypatch.setattr("ellzero.data.io.libsvm.MAX_FEATURES", 1000)
     path = libsvm("1 2000:1")
     assert "above the limit of 1 000 features" in fails(capsys, "fit", path, "-s", 1)
     code, out, _ = run(capsys, "fit", path, "-s", 1, "--features", 2000)
@@ -88,7 +88,7 @@ def test_more_features_than_usual_can_be_asked_for(libsvm, capsys, monkeypatch):
 
 
 def test_a_file_may_have_as_many_features_as_numbers(libsvm, capsys, monkeypatch):
-    monkeypatch.setattr("ellzero.cli.sparse_limits.MAX_FEATURES", 10)
+    monkeypatch.setattr("ellzero.data.io.libsvm.MAX_FEATURES", 10)
     assert run(capsys, "fit", libsvm("1 161:1"), "-s", 1)[0] == 0
     assert "above the limit of 161 features" in fails(capsys, "fit", libsvm("1 163:1"), "-s", 1)
 

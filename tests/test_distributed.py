@@ -142,8 +142,8 @@ class TestAgreement:
         assert_same(found, expected)
         np.testing.assert_array_equal(found.predict(blocks).compute(), found.predict(X))
 
-    def test_the_search_itself_on_sparse_blocks(self, data, monkeypatch, lazy_gram):
-        monkeypatch.setattr("ellzero.objectives.local_model.LARGEST_SPARSE_LOCAL_GRAM", 0)
+    def test_the_search_itself_on_sparse_blocks(self, data, monkeypatch):
+        monkeypatch.setattr("ellzero.objectives.glm.model.LARGEST_SPARSE_MODEL", 0)
         X, targets, _ = data
         X, y = X * (np.abs(X) > np.abs(X).mean(axis=0)), targets["two classes"]
         blocks = da.from_array(X, chunks=(100, N)).map_blocks(sparse.csr_matrix)
@@ -240,58 +240,70 @@ class TestObjectives:
 
     def test_values_gradients_and_minimisers(self, pair, rng):
         f, g = pair
-        assert f.total_weight == g.total_weight
-        assert f.breadth == g.breadth
+        assert f.observations == g.observations
+        assert f.size == g.size
         np.testing.assert_allclose(f.resolution, g.resolution)
-        x = (
-            0.3
-            * rng.standard_normal(f.shape)
-            * (rng.random(N) < 0.6).reshape(-1, *[1] * (len(f.shape) - 1))
-        )
+        x = 0.3 * rng.standard_normal(f.features.n_coordinates)
         np.testing.assert_allclose(f.value(x), g.value(x), rtol=1e-10)
         np.testing.assert_allclose(f.gradient(x), g.gradient(x), rtol=1e-7, atol=1e-7)
         a, b = f.minimize([0, 3]), g.minimize([0, 3])
         np.testing.assert_allclose(a.value, b.value, rtol=1e-11)
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-8)
-        if a.nuisance is not None:
-            ours, theirs = (h._margin_range(x.support, h._rows(x)) for h, x in ((f, a), (g, b)))
-            np.testing.assert_allclose(ours, theirs, rtol=1e-8)
-        for ours, theirs in zip(f.complete(a)[:5], g.complete(b)[:5], strict=True):
+        for ours, theirs in zip(f.refit(a), g.refit(b), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-11)
 
     def test_neighbours(self, pair):
         f, g = pair
         S = np.array([0, 3])
-        np.testing.assert_allclose(f.smoothness(2), g.smoothness(2), rtol=1e-8)
-        a, b = f.quadratic_model(f.minimize(S)), g.quadratic_model(g.minimize(S))
-        np.testing.assert_allclose(a.insertion_values(S), b.insertion_values(S), rtol=1e-8)
-        np.testing.assert_allclose(a.exchange_values(S), b.exchange_values(S), rtol=1e-8)
-        a, b = a.minimize([1, 3]), b.minimize([1, 3])
+        x, z = f.minimize(S), g.minimize(S)
+        for near, other in (
+            (f.neighbourhood(x), g.neighbourhood(z)),
+            (f.quadratic(x).neighbourhood(x), g.quadratic(z).neighbourhood(z)),
+        ):
+            np.testing.assert_allclose(near.insertions(), other.insertions(), rtol=1e-8)
+            np.testing.assert_allclose(near.removals(), other.removals(), rtol=1e-8)
+            np.testing.assert_allclose(near.best_exchange(), other.best_exchange(), rtol=1e-8)
+        a, b = f.quadratic(x).minimize([1, 3]), g.quadratic(z).minimize([1, 3])
         np.testing.assert_allclose(a.coef, b.coef, rtol=1e-7)
-        if a.nuisance is not None:
-            problems = [(h._restricted(x.support), h._rows(x)) for h, x in ((f, a), (g, b))]
-            ours, theirs = (problem.value(problem.unknowns(rows)) for problem, rows in problems)
+
+    def test_bounds(self, pair):
+        f, g = pair
+        np.testing.assert_allclose(f.smoothness(2), g.smoothness(2), rtol=1e-8)
+        x, z = f.minimize([0, 3]), g.minimize([0, 3])
+        np.testing.assert_allclose(f.rounding(x), g.rounding(z), rtol=0.1)
+        for ours, theirs in zip(f.removal_bounds(x), g.removal_bounds(z), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-8)
-        a, b = f.insertion_values(S), g.insertion_values(S)
-        assert np.argmin(a) == np.argmin(b)
-        np.testing.assert_allclose(a.min(), b.min(), rtol=1e-10)
+
+    def test_near_copies_are_told_apart(self, data):
+        """A triangle of each partition is enough for coordinates that are orthonormal."""
+        X, targets, _ = data
+        X, y = X.copy(), (targets["two classes"] == "yes").astype(int)
+        X[:, 1] = X[:, 0] + 1e-8 * np.random.default_rng(1).standard_normal(M)
+        f = DistributedLogistic(table_of(X, y, None, (100, 140), True), fit_intercept=True)
+        g = lz.Logistic(X, y, fit_intercept=True)
+        x, z = f.minimize([0, 1]), g.minimize([0, 1])
+        np.testing.assert_allclose(x.value, z.value, rtol=1e-8)
+        np.testing.assert_allclose(x.coef, z.coef, rtol=1e-6)
+        assert f.rounding(x) <= 10 * f.resolution
 
     @pytest.mark.parametrize("target", ["numbers", "two classes"])
-    def test_without_a_gram_matrix(self, data, target, lazy_gram, monkeypatch):
-        monkeypatch.setattr("ellzero.distributed.table.LARGEST_GRAM", 0)
-        monkeypatch.setattr("ellzero.objectives.local_model.LARGEST_LOCAL_GRAM", 0)
+    def test_without_a_gram_matrix(self, data, target, monkeypatch):
+        monkeypatch.setattr("ellzero.distributed.table.LARGEST_HELD", 0)
+        monkeypatch.setattr("ellzero.objectives.least_squares.LARGEST_HELD", 0)
+        monkeypatch.setattr("ellzero.objectives.glm.model.LARGEST_MODEL", 0)
         pair = self.make(target, data)
         self.test_neighbours(pair)
         self.test_values_gradients_and_minimisers(pair, np.random.default_rng(1))
 
     def test_large_offsets_without_a_gram_matrix(self, data, monkeypatch):
-        monkeypatch.setattr("ellzero.distributed.table.LARGEST_GRAM", 0)
+        monkeypatch.setattr("ellzero.distributed.table.LARGEST_HELD", 0)
         X, y = data[0] + 1e6, data[1]["numbers"]
         table = table_of(X, y, None, (100, 140), classes=False)
         f = DistributedLeastSquares(table, fit_intercept=True)
         g = lz.LeastSquares(X - X.mean(axis=0), y, fit_intercept=True)
         S = np.array([0, 3])
-        np.testing.assert_allclose(f.insertion_values(S), g.insertion_values(S), rtol=1e-8)
+        near, other = (h.neighbourhood(h.minimize(S)) for h in (f, g))
+        np.testing.assert_allclose(near.insertions(), other.insertions(), rtol=1e-8)
 
     @pytest.mark.parametrize("mixed", [slice(0), slice(0, 100), slice(200, M)])
     def test_only_separable_classes_have_no_minimiser(self, data, mixed):
@@ -301,7 +313,7 @@ class TestObjectives:
         y[mixed] = (targets["two classes"] == "yes")[mixed]
         table = table_of(X, y, None, (100, 100, 40), classes=True)
         f = DistributedLogistic(table, fit_intercept=True, forced=(), ridge=0.0)
-        assert f.complete(f.minimize([0])).attained == (mixed != slice(0))
+        assert f.refit(f.minimize([0])).attained == (mixed != slice(0))
 
     @pytest.mark.parametrize("classes", [False, True])
     def test_rows_are_counted(self, data, classes):
@@ -315,7 +327,7 @@ def test_the_scheduler_is_told_what_parts_weigh(data):
     X, targets, w = data
     table = table_of(X, targets["two classes"], w, (M,), classes=True)
     f = DistributedLogistic(table, fit_intercept=True, forced=(), ridge=0.0)
-    for parts in (table.parts, f.parts):
+    for parts in (table.parts, f.rows.parts):
         assert dask.sizeof.sizeof(dask.compute(parts.delayed[0])[0]) > X.nbytes
 
 

@@ -438,7 +438,7 @@ def test_no_rich_no_bar(publish, tmp_path, monkeypatch):
 
 
 def test_a_zip_in_a_zip_is_looked_into():
-    from ellzero.datasets.formats import unpacked
+    from ellzero.data.io.packed import unpacked
 
     body = zipped({"deep/inner.zip": zipped({"data.csv": b"1,2"})})
     found = {name: stream.read() for name, stream in unpacked(io.BytesIO(body), "outer.zip")}

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import ellzero as lz
 from ellzero.estimators import cv as cv_module
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.moments.statistics import Statistics
 from helpers import blas_now
 
 RNG = np.random.default_rng(0)

@@ -19,31 +19,28 @@ BASE = ("supports", "core", "checks")
 # What a file may import of ellzero; the last match counts.
 ALLOWED = {
     "supports.py": (),
-    "core.py": ("supports",),
+    "core.py": ("supports", "objectives"),  # of objectives, only a name for types
     "threads.py": (),
     "silence.py": (),
     "parallel.py": ("silence",),
     "linalg.py": ("supports",),
     "checks.py": ("supports", "core"),
     "files.py": (),
+    "wording.py": (),
+    "progress.py": (),
+    "data/": (*BASE, "threads", "silence", "progress", "wording", "data"),
     "driver.py": (*BASE, "threads", "silence"),
-    "objectives/": (*BASE, "threads", "files", "linalg", "objectives"),
-    "algorithms/": (*BASE, "threads", "silence", "parallel", "linalg", "driver", "algorithms"),
-    "selection.py": (
-        *BASE,
-        "threads",
-        "parallel",
-        "driver",
-        "algorithms",
-        "selection",
-    ),
+    "objectives/": (*BASE, "threads", "files", "linalg", "data", "objectives"),
+    "methods/": (*BASE, "threads", "silence", "parallel", "driver", "objectives", "methods"),
+    "search/": (*BASE, "driver", "linalg", "objectives", "methods", "search"),
+    "selection.py": (*BASE, "threads", "parallel", "driver", "methods", "search", "selection"),
     "certificates/": (
         *BASE,
         "threads",
         "silence",
         "linalg",
         "driver",
-        "algorithms",
+        "objectives",
         "selection",
         "certificates",
     ),
@@ -53,30 +50,52 @@ ALLOWED = {
         "threads",
         "silence",
         "parallel",
+        "data",
         "objectives",
-        "algorithms",
+        "methods",
         "selection",
         "certificates",
         "estimators",
     ),
-    "datasets/": ("files", "silence", "datasets"),
+    "datasets/": ("files", "silence", "progress", "data", "datasets"),
     "report/": (
         "ellzero",
         *BASE,
+        "data",
         "objectives",
         "selection",
         "certificates",
         "estimators",
         "report",
     ),
-    "distributed/": ("ellzero", *BASE, "objectives", "estimators", "distributed"),
-    "experiments/": ("ellzero", "threads", "silence", "files", "datasets", "experiments"),
+    "distributed/": (
+        "ellzero",
+        *BASE,
+        "threads",
+        "data",
+        "objectives",
+        "estimators",
+        "distributed",
+    ),
+    "experiments/": (
+        "ellzero",
+        "threads",
+        "silence",
+        "files",
+        "objectives",
+        "progress",
+        "data",
+        "datasets",
+        "experiments",
+    ),
     "cli/": (
         "ellzero",
         "core",
         "checks",
         "files",
         "silence",
+        "wording",
+        "data",
         "selection",
         "certificates",
         "estimators",
@@ -91,7 +110,7 @@ ALLOWED = {
         "interrupts",
         "core",
         "objectives",
-        "algorithms",
+        "methods",
         "selection",
         "certificates",
         "estimators",
@@ -157,6 +176,53 @@ def test_optional_packages_are_known(path):
 def test_nothing_prints(path):
     calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
     assert "print" not in {ast.unparse(call.func) for call in calls}
+
+
+def private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+OWNERS = {"self", "cls", "super()"}
+
+
+def test_no_module_reads_the_private_names_of_another(path):
+    """A class may use what its base class keeps to itself and to its heirs."""
+    tree = parsed(path)
+    nodes = list(ast.walk(tree))
+    own = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    own |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    loads = (n for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+    read = {n.attr for n in loads if ast.unparse(n.value) not in OWNERS}
+    froms = (n for n in nodes if isinstance(n, ast.ImportFrom) and n.module.startswith("ellzero"))
+    read |= {alias.name for node in froms for alias in node.names}
+    foreign = {name for name in read - own if private(name)}
+    assert foreign <= FOREIGN_PRIVATE_NAMES
+
+
+FOREIGN_PRIVATE_NAMES = {
+    "_getframe",  # of sys
+    "_replace",  # of named tuples
+    "_asdict",
+    "_fields",
+    "_exit",  # of os
+    "_meta",  # of Dask's data frames
+    "_repr_html_",  # of whatever a notebook shows
+}
+
+
+def test_only_three_places_ask_for_the_kind_of_f():
+    """The search, minimisation of many supports at once, and the choice of a proof."""
+    kinds = {"Quadratic", "LeastSquares", "GLM", "Logistic", "Multinomial", "Custom"}
+    asking = set()
+    for file in FILES:
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                kind = ast.unparse(node.args[1])
+                if kinds & set(kind.replace("|", " ").split()):
+                    asking.add(name_of(file))
+    asking = {name for name in asking if not name.startswith("theory/")}
+    assert asking <= {"search/auto.py", "objectives/minimisers.py", "certificates/choice.py"}
 
 
 def run(code):

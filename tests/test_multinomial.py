@@ -10,8 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 import ellzero as lz
 from ellzero import Logistic, Multinomial, Status
-from ellzero.algorithms.model_search import neighbours
-from ellzero.objectives import multinomial
 from helpers import METHODS, objective_of
 from reference import Problem, best_subset, random_problem, softmax
 
@@ -55,7 +53,7 @@ def test_every_method_gives_rows(method):
         assert len(found.support) <= s
         rows = set(np.flatnonzero(np.abs(found.x).any(axis=1)).tolist())
         assert rows == {2, *found.support.tolist()}
-        assert all(step.coef.shape == (len(step.support), 4) for step in found.trace)
+        assert all(step.coef.shape == (3 * len(step.support),) for step in found.trace)
         assert found.value < before
         before = found.value
         assert "features" in repr(found)
@@ -70,7 +68,7 @@ def test_values_fall_along_every_path(method):
 
 def test_lasso_is_refused():
     X, y = classes(0)
-    with pytest.raises(ValueError, match=r"lasso: .*owns 4"):
+    with pytest.raises(ValueError, match=r"lasso: .*own several"):
         lz.lasso(Multinomial(X, y), 2)
 
 
@@ -82,7 +80,7 @@ def test_a_point_to_start_from():
     assert lz.ompr(f, 2, start=x).trace[0].support.tolist() == [2, 3]
     assert lz.iht(f, 2, start=x).value <= f.value(x)
     for start in (np.zeros(7), np.zeros((7, 3))):
-        with pytest.raises(ValueError, match="start: a point has 7 × 4"):
+        with pytest.raises(ValueError, match="start: expected"):
             lz.ompr(f, 2, start=start)
 
 
@@ -90,22 +88,13 @@ def test_rows_and_intercept_sum_to_zero_from_any_start():
     X, y = classes(2)
     for ridge in (0.0, 2.0):
         f = Multinomial(X + 3, y, fit_intercept=True, forced=[0], ridge=ridge)
-        cold = f.complete(f.minimize([1, 4]))
-        warm = f.complete(f.minimize([1, 4], f.at(np.full((7, 4), 5.0))))
+        cold = f.refit(f.minimize([1, 4]))
+        warm = f.refit(f.minimize([1, 4], f.at(np.full((7, 4), 5.0))))
         for model in (cold, warm):
             assert_allclose(model.coef.sum(axis=1), 0, atol=1e-12)
             assert_allclose(model.intercept.sum(), 0, atol=1e-12)
         assert_allclose(warm.coef, cold.coef, atol=1e-8)
         assert_allclose(warm.intercept, cold.intercept, atol=1e-8)
-
-
-def test_a_constant_for_all_classes_only_meets_the_ridge():
-    X, y = classes(2)
-    x = np.random.default_rng(0).normal(size=(7, 4))
-    shifted = x + np.arange(7.0)[:, None]
-    f, g = Multinomial(X, y), Multinomial(X, y, ridge=2.0)
-    assert_allclose(f.value(shifted), f.value(x), rtol=1e-12)
-    assert_allclose(g.value(shifted), f.value(x) + np.sum(shifted**2), rtol=1e-12)
 
 
 def test_best_subset_is_found(method):
@@ -169,7 +158,7 @@ def test_units_of_columns_do_not_matter_to_fits():
     a = Multinomial(X, y, fit_intercept=True).minimize([0, 3, 6])
     b = Multinomial(X * units, y, fit_intercept=True).minimize([0, 3, 6])
     assert_allclose(a.value, b.value, rtol=1e-12)
-    assert_allclose(a.coef, b.coef * units[[0, 3, 6], None], rtol=1e-8)
+    assert_allclose(a.coef, b.coef * np.repeat(units[[0, 3, 6]], 3), rtol=1e-8)
 
 
 def test_labels_may_be_floats_or_booleans():
@@ -261,79 +250,23 @@ def test_bad_labels(y, match):
         Multinomial(np.random.default_rng(0).normal(size=(12, 2)), y)
 
 
-# bounds, models and the search
-
-
-def test_insertions_that_bounds_rule_out_are_not_refitted(monkeypatch):
-    X, y = classes(7, n=30)
-    f = Multinomial(X, y, fit_intercept=True, ridge=0.1)
-    S = np.array([1, 4])
-    true = np.array([f.minimize([*S, i]).value if i not in S else np.inf for i in range(30)])
-    refits, minimize = [], f._minimize
-    monkeypatch.setattr(f, "_minimize", lambda *a, **k: refits.append(a) or minimize(*a, **k))
-    found = f.insertion_values(S)
-    assert len(refits) < 10
-    assert np.argmin(found) == np.argmin(true) == 6
-    assert (found <= true * (1 + 1e-10)).all()
-    assert found[20] > 0.9 * true[20]  # a bound that is close
-
-
-def test_a_model_of_some_features_has_the_values_of_the_whole(monkeypatch):
-    X, y = classes(8, n=20)
-    S = np.array([2, 9])
-    whole = Multinomial(X, y, fit_intercept=True, forced=[0])
-    whole = whole.quadratic_model(whole.minimize(S))
-    monkeypatch.setattr(multinomial, "LARGEST_LOCAL_HESSIAN", 24)
-    f = Multinomial(X, y, fit_intercept=True, forced=[0])
-    x = f.minimize(S)
-    part = f.quadratic_model(x)
-    a, b = whole.insertion_values(S), part.insertion_values(S)
-    assert np.isfinite(b).sum() == 6
-    assert_allclose(b[np.isfinite(b)], a[np.isfinite(b)], rtol=1e-10)
-    assert np.argmin(a) == np.argmin(b)
-    assert_allclose(part.value(x), f.value(x), rtol=1e-12)
-
-
-@pytest.mark.parametrize("ridge", [0.0, 4.0])
-def test_a_model_says_what_insertions_give_on_it(ridge):
-    X, y = classes(9)
-    f = Multinomial(X, y, fit_intercept=True, ridge=ridge)
-    S = np.array([1, 4])
-    model = f.quadratic_model(f.minimize(S))
-    found = model.insertion_values(S)
-    for i in (0, 2, 3, 5, 6):
-        assert_allclose(found[i], model.minimize([*S, i]).value, rtol=1e-10)
-    assert np.isinf(found[S]).all()
-
-
-def test_a_model_predicts_the_intercept():
-    X, y = classes(9)
-    f = Multinomial(X + 2, y, fit_intercept=True, forced=[5])
-    x = f.minimize([1, 4])
-    model = f.quadratic_model(x)
-    same = model.minimize([1, 4])
-    assert_allclose(same.nuisance, x.nuisance, atol=1e-7)
-    near = model.minimize([1, 2, 4])
-    problem = f._restricted(near.support)
-    assert problem.value(problem.unknowns(f._rows(near))) < x.value
+# the search
 
 
 def by_refits(f, sizes):
     """Forward selection in which every candidate is refitted."""
     x, values = f.minimize([]), []
     for _ in sizes:
-        new = np.flatnonzero(f.outside(x.support))
+        new = np.flatnonzero(f.features.outside(x.support))
         x = min((f.minimize([*x.support, i], x) for i in new), key=lambda x: x.value)
         values.append(x.value)
     return np.array(values)
 
 
-@pytest.mark.parametrize("breadth", [1, 4])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_path_is_as_good_as_forward_selection_by_refits(seed, breadth):
+def test_a_path_is_as_good_as_forward_selection_by_refits(seed):
     p = random_problem(seed, "multinomial", "equicorrelated", fit_intercept=True)
     f = objective_of(p)
-    f.breadth = breadth
     sizes = range(1, p.n)
     found = np.array([found.value for found in lz.path(f, sizes).values()])
     assert (found <= by_refits(f, sizes) * (1 + 1e-9)).all()
@@ -345,17 +278,6 @@ def test_the_best_supports_of_all_sizes_are_found():
     for s, found in lz.path(f, range(1, 7)).items():
         best = min(f.minimize(S).value for S in combinations(range(6), s))
         assert_allclose(found.value, best, rtol=1e-9)
-
-
-def test_gradients_alone_give_a_path_as_well(monkeypatch):
-    p = random_problem(3, "multinomial", fit_intercept=True)
-    f = objective_of(p)
-    best = {s: found.value for s, found in lz.path(f, range(1, 6)).items()}
-    monkeypatch.setattr(Multinomial, "quadratic_model", lambda f, x: None)
-    for S in neighbours(f, f.minimize([0, 1])):
-        assert len(set(S.tolist())) == len(S) in (1, 2, 3)
-    for s, found in lz.path(f, range(1, 6)).items():
-        assert found.value <= best[s] * 1.01
 
 
 def test_letters(data_folder):
@@ -376,7 +298,7 @@ def test_a_literal_problem_has_the_same_values():
     p = random_problem(1, "multinomial", weighted=True, fit_intercept=True, forced=(0,), ridge=0.2)
     f = objective_of(p)
     for S in ([], [1], [2, 3, 5]):
-        model, fit = f.complete(f.minimize(S)), p.fit(S)
+        model, fit = f.refit(f.minimize(S)), p.fit(S)
         assert_allclose(model.value, fit.value, rtol=1e-10)
         assert_allclose(model.coef, fit.x[model.features], atol=1e-8)
         assert_allclose(model.intercept, fit.intercept, atol=1e-8)

@@ -1,7 +1,6 @@
 """Folds, sizes and restarts in parallel: the same digits under every joblib backend."""
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier, Lock, current_thread
 from time import sleep
@@ -25,8 +24,7 @@ from ellzero import (
     omp,
     path,
 )
-from ellzero.objectives.design import Design
-from ellzero.objectives.kept_rows import KeptRows
+from ellzero.data.design import Design
 from ellzero.parallel import in_shares, workers
 from ellzero.threads import in_parts
 from helpers import blas_now, scores, values
@@ -89,7 +87,7 @@ def test_sizes_and_restarts(rng, backend, objective):
 
 
 @pytest.mark.parametrize("objective", [LeastSquares, Logistic])
-def test_paths(rng, backend, objective, lazy_gram):
+def test_paths(rng, backend, objective, on_demand):
     X, y = data(rng)
     f = objective(X, y if objective is LeastSquares else y > 0, fit_intercept=True, ridge=1e-3)
     alone = path(f, SIZES, "arht", n_runs=2, random_state=0)
@@ -123,7 +121,7 @@ def test_n_jobs_is_a_number_of_workers(rng, n_jobs):
             call(n_jobs=n_jobs)
 
 
-def test_workers_may_write_to_what_an_objective_remembers(rng, lazy_gram):
+def test_workers_may_write_to_what_an_objective_remembers(rng, on_demand):
     """What is as large as this, joblib maps into the memory of its processes."""
     X = rng.normal(size=(60, 12_000))
     y = X[:, 0] + X[:, 7] + rng.normal(size=60)
@@ -196,13 +194,13 @@ def test_a_path_limits_blas_for_all_it_does(rng, method, loss, monkeypatch):
 
         return method
 
-    for name in ("lower_bound", "smoothness", "minimize", "complete"):
+    for name in ("smoothness", "minimize", "refit"):
         monkeypatch.setattr(loss, name, noted(name, getattr(loss, name)))
     X, y = data(rng)
     with threadpool_limits(2, "blas"):
         before = blas_now()
         path(loss(X, y if loss is LeastSquares else y > 0), [1, 3], method)
-        assert "complete" in dict(seen)
+        assert "refit" in dict(seen)
         assert {threads for _, threads in seen} == {1}
         assert blas_now() == before
 
@@ -223,42 +221,6 @@ def test_folds_share_one_copy_of_the_data(rng, form, monkeypatch):
     SparseClassifierCV(SIZES, cv=3, method="omp").fit(form(X), y > 0)
     assert len(handed) == 3
     assert all(X is handed[0] for X in handed)
-
-
-def test_threads_share_the_rows_of_a_wide_problem(rng, monkeypatch):
-    monkeypatch.setattr("ellzero.objectives.lazy_gram.PANELS_FROM", 0)
-    X, y = rng.standard_normal((30, 3200)), rng.standard_normal(30)
-    f = LeastSquares(X, y)
-    add = KeptRows.add
-
-    def slow_add(self, features, rows):
-        sleep(0.005)  # threads meet where one has not yet said that its rows are there
-        add(self, features, rows)
-
-    monkeypatch.setattr(KeptRows, "add", slow_add)
-    supports = [np.arange(k, 40, 4) for k in range(4)] * 4
-    exact, gram = LeastSquares(X, y).gram.rows(np.arange(40)), f.gram
-    with ThreadPoolExecutor(8) as pool:
-        for rows, coarse, block in zip(
-            pool.map(gram.rows, supports),
-            pool.map(gram.coarse_rows, supports),
-            pool.map(gram.block, supports),
-            strict=True,
-        ):
-            S = supports.pop(0)
-            assert_allclose(rows, exact[S], atol=1e-12)
-            assert_allclose(coarse, exact[S], atol=gram.roughness)
-            assert_allclose(block, exact[S][:, S], atol=1e-12)
-    assert len(gram._exact) == len(gram._coarse) == len(gram._columns) == 40
-
-
-def test_what_f_remembers_is_for_one_thread(rng):
-    X = rng.standard_normal((80, 6))
-    f = Logistic(X, (X[:, 0] + rng.standard_normal(80) > 0).astype(int))
-    x = f.minimize([0, 2])
-    other = f.apart()
-    assert other._last is not f._last
-    assert other.minimize([0, 2]).value == x.value
 
 
 def test_threads_leave_the_filters_of_warnings_alone():
@@ -291,8 +253,8 @@ def test_an_objective_that_stays_in_its_process():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("threads", [2, 3, 20])
 def test_threads_share_the_columns_of_a_design(rng, threads, dtype, monkeypatch):
-    monkeypatch.setattr("ellzero.objectives.design.SHARED_FROM", 0)
-    monkeypatch.setattr("ellzero.objectives.design.WIDE", 0)
+    monkeypatch.setattr("ellzero.data.design.SHARED_FROM", 0)
+    monkeypatch.setattr("ellzero.data.design.WIDE", 0)
     design, w = Design(rng.normal(3.0, 1.0, (50, 17)).astype(dtype)), rng.random(50)
     for V in (w, rng.normal(size=(50, 4))):
         assert_allclose(design.transposed_times(V, threads), design.X.T @ V, rtol=1e-12)
@@ -302,15 +264,15 @@ def test_threads_share_the_columns_of_a_design(rng, threads, dtype, monkeypatch)
         assert_allclose(shared, alone, rtol=1e-12)
 
 
-def test_threads_share_the_columns_of_wide_data(rng, lazy_gram, monkeypatch):
-    monkeypatch.setattr("ellzero.objectives.design.SHARED_FROM", 0)
-    monkeypatch.setattr("ellzero.objectives.design.WIDE", 0)
+def test_threads_share_the_columns_of_wide_data(rng, on_demand, monkeypatch):
+    monkeypatch.setattr("ellzero.data.design.SHARED_FROM", 0)
+    monkeypatch.setattr("ellzero.data.design.WIDE", 0)
     X, y = rng.normal(size=(40, 60)), rng.normal(size=40)
     with threadpool_limits(1, "blas"):
         alone = LeastSquares(X, y, fit_intercept=True)
     with threadpool_limits(2, "blas"):
         shared = LeastSquares(X, y, fit_intercept=True)
-    assert shared.gram.threads == 2
+    assert shared.moments.columns.threads == 2
     found, again = path(alone, SIZES), path(shared, SIZES)
     for s in SIZES:
         assert again[s].support.tolist() == found[s].support.tolist()

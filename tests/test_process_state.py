@@ -25,7 +25,7 @@ import ellzero as lz
 from cli_files import numbers, write
 from ellzero import LeastSquares, Logistic
 from ellzero.cli.main import main
-from ellzero.datasets.progress import progress
+from ellzero.progress import progress
 
 ORDERS = list(permutations(range(3)))
 
@@ -201,11 +201,11 @@ def test_a_fit_ignores_no_warnings_of_another_thread(rng):
 def test_warnings_of_scikit_learn_inside_the_lasso_are_silent(rng, monkeypatch):
     """The filter names the module to which scikit-learn attributes them."""
     monkeypatch.setattr(
-        "ellzero.algorithms.lasso.Lasso",
+        "ellzero.methods.lasso.Lasso",
         lambda alpha, **given: Lasso(alpha, **(given | {"max_iter": 1})),
     )
     X = rng.normal(size=(50, 20)) + 9 * rng.normal(size=(50, 1))
     lz.lasso(LeastSquares(X, X[:, 0] + rng.normal(size=50)), 3)
-    monkeypatch.setattr("ellzero.algorithms.lasso.warning_filter", lambda *_: nullcontext())
+    monkeypatch.setattr("ellzero.methods.lasso.warning_filter", lambda *_: nullcontext())
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         lz.lasso(LeastSquares(X, X[:, 0] + rng.normal(size=50)), 3)

@@ -47,7 +47,7 @@ def test_a_bad_model_is_not_proven_where_other_parts_of_y_are_large(make):
     found = lz.certify(f, start_at(f, support))
     assert not found.proven
     assert found.status is Verdict.OPTIMAL  # the rows tell which model is best
-    assert {0, 1} <= {*found.better.support, *f.forced}
+    assert {0, 1} <= {*found.better.support, *f.features.forced}
     assert lz.certify(f, lz.solve(f, len(support))).proven
 
 

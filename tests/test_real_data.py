@@ -33,7 +33,7 @@ def riboflavin(data_folder):
 
 
 def best_subset(f, s):
-    return min(f.minimize(list(S)).value for S in combinations(range(f.n_features), s))
+    return min(f.minimize(list(S)).value for S in combinations(range(len(f.features)), s))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_riboflavin_is_the_same_without_a_gram_matrix(riboflavin, name, request)
     """71 rows, 1500 genes: wide, correlated, and with offsets."""
     X, y = riboflavin
     whole = METHODS[name](LeastSquares(X, y, fit_intercept=True), 8)
-    request.getfixturevalue("lazy_gram")
+    request.getfixturevalue("on_demand")
     made = METHODS[name](LeastSquares(X, y, fit_intercept=True), 8)
     assert made.support.tolist() == whole.support.tolist()
     assert_allclose(made.value, whole.value, rtol=1e-9)
@@ -134,7 +134,7 @@ def test_colon_tumours_can_be_told_apart_by_few_genes(data_folder):
 def test_the_search_is_never_above_a_method(data_folder, name):
     X, y = load(data_folder, name)
     f = LeastSquares(X, y, fit_intercept=True)
-    never_above(f, range(1, min(f.n_features, 15) + 1))
+    never_above(f, range(1, min(len(f.features), 15) + 1))
 
 
 def never_above(f, sizes):

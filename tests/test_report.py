@@ -73,7 +73,7 @@ def test_models_that_are_no_minimisers_are_refitted(diabetes):
         X, y, sizes=[2], methods=["iht"], callback=lambda x: seen.append(x) or len(seen) == 3
     )["models"]
     f = LeastSquares(X, y, fit_intercept=True)
-    best = f.complete(f.minimize(features(entry)))
+    best = f.refit(f.minimize(features(entry)))
     assert seen[-1].value > 1.001 * best.value
     assert entry["loss"] == pytest.approx(best.value)
     assert [row["coefficients"][0] for row in entry["chosen"]] == pytest.approx(best.coef)
@@ -88,7 +88,9 @@ def test_removals_and_stand_ins_are_losses_of_refits(diabetes, found):
         rest = [j for j in S if j != row["feature"]]
         assert row["loss_without"] == pytest.approx(f.minimize(rest).value)
         everyone = {
-            i: f.minimize([*rest, i]).value for i in range(10) if i not in S and i not in f.forced
+            i: f.minimize([*rest, i]).value
+            for i in range(10)
+            if i not in S and i not in f.features.forced
         }
         best = sorted(everyone, key=everyone.get)[:3]
         assert [other["feature"] for other in row["stand_ins"]] == best

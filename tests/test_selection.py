@@ -92,7 +92,7 @@ def test_repr_and_frame_show_the_path(f):
     path = lz.path(f, [1, 2])
     assert repr(path).startswith("Path of 2 sizes")
     assert len(repr(path).splitlines()) == 4
-    names = [f"x{j}" for j in range(f.n_features)]
+    names = [f"x{j}" for j in range(len(f.features))]
     frame = path.to_frame(names)
     assert frame["s"].tolist() == [1, 2, 2]
     assert frame["feature"][0] == f"x{path[1].support[0]}"

@@ -128,7 +128,7 @@ def test_a_path_holds_no_array_of_all_features(rng):
         path = lz.path(f, range(1, 4))
         assert len(pickle.dumps(path)) < n
         assert path[3].x.shape == path[3].shape == (n,)
-        assert {*path[3].features.tolist()} == {*path[3].support.tolist(), *f.forced}
+        assert {*path[3].features.tolist()} == {*path[3].support.tolist(), *f.features.forced}
         assert path[3].coef.tolist() == path[3].x[path[3].features].tolist()
 
 
@@ -286,7 +286,7 @@ def test_signature_and_docstring_are_the_methods_own(name):
 
 def test_a_start_may_be_a_solution_an_iterate_or_a_mask(f):
     first = lz.exchange(f, 3, start="first")
-    mask = np.zeros(f.n_features, dtype=bool)
+    mask = np.zeros(len(f.features), dtype=bool)
     mask[first.support] = True
     for start in (first, first.trace[-1], mask, first.support, tuple(first.support.tolist())):
         found = lz.ompr(f, 3, start=start)
@@ -304,7 +304,7 @@ def test_first_skips_forced_features(f):
 
 
 def test_iht_begins_where_it_is_told(f):
-    x = np.zeros(f.n_features)
+    x = np.zeros(len(f.features))
     x[[2, 3, 5]] = 1.0, -2.0, 0.5
     found = lz.iht(f, 2, start=x)
     assert found.trace[0].support.tolist() == [2, 3]

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from ellzero import LeastSquares, Statistics, exchange
-from ellzero.objectives import statistics
+from ellzero.objectives.moments import statistics
 
 M, N = 60, 5
 
@@ -99,7 +99,7 @@ def test_sparse_entries_given_twice_are_summed():
     assert_same(Statistics.from_arrays(twice, y), exact(twice, y), 1e-14)
 
 
-@pytest.mark.usefixtures("lazy_gram")
+@pytest.mark.usefixtures("on_demand")
 def test_sparse_entries_given_twice_are_summed_without_a_gram_matrix_too():
     twice = sparse.csc_matrix((np.ones(3), ([0, 0, 1]), [0, 2, 3]), shape=(3, 2))
     f, g = (LeastSquares(X, [1.0, 2.0, 4.0]) for X in (twice, twice.toarray()))
@@ -115,7 +115,7 @@ def test_float32_is_summed_in_float64(rng, kind):
 
 def test_many_row_blocks_are_one(rng, monkeypatch):
     X, y, w = data(rng, 1e6)
-    monkeypatch.setattr("ellzero.objectives.design.BLOCK_BYTES", 1)
+    monkeypatch.setattr("ellzero.data.design.BLOCK_BYTES", 1)
     assert_same(Statistics.from_arrays(X, y, w), exact(X, y, w), 1e-11)
 
 

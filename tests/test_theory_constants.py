@@ -23,7 +23,7 @@ def block_extremes(H, s):
 @pytest.fixture
 def few_blocks(monkeypatch):
     """Only bounds: hardly anything may be enumerated."""
-    monkeypatch.setattr(spectrum, "ENUMERABLE", 30)
+    monkeypatch.setattr(spectrum, "MAX_BLOCKS_TO_ENUMERATE", 30)
 
 
 def quadratics():
@@ -37,8 +37,8 @@ def quadratics():
 
 def hessian(f):
     """By differences of the gradient, which for a quadratic are exact."""
-    H = np.array([f.gradient(e) - f.gradient(0 * e) for e in np.eye(f.n_features)])
-    return (H + H.T)[np.ix_(f.choosable, f.choosable)] / 2
+    H = np.array([f.gradient(e) - f.gradient(0 * e) for e in np.eye(len(f.features))])
+    return (H + H.T)[np.ix_(f.features.choosable, f.features.choosable)] / 2
 
 
 @pytest.mark.parametrize("f", [*quadratics()])
@@ -126,7 +126,7 @@ def test_forced_features_and_the_ridge(rng):
         assert_allclose(constants.rho_plus(f, s).lower, high, rtol=1e-9)
 
 
-@pytest.mark.usefixtures("lazy_gram")
+@pytest.mark.usefixtures("on_demand")
 def test_without_a_gram_matrix_the_diagonal_is_used(rng):
     X = rng.normal(size=(40, 6))
     f = lz.LeastSquares(X, X[:, 0])
@@ -171,7 +171,7 @@ def test_zeta_is_the_norm_of_the_largest_entries_of_the_gradient(rng):
 def test_logistic_constants_hold_in_the_domain(fit_intercept, domain, rng):
     problem = random_problem(3, "logistic", "correlated", fit_intercept=fit_intercept)
     f = objective_of(problem)
-    n = f.n_features
+    n = len(f.features)
     known = Curvature(f, domain)
     points = [np.zeros(n), *(domain.farthest(rng.normal(size=n)) for _ in range(30))]
     hessians = [hessian_of(problem, x) for x in points]

@@ -21,9 +21,9 @@ def test_the_instance_is_that_of_the_lemma(s_star, kappa):
     instance = hard_for_ompr(s_star, kappa, delta=1e-3)
     f, delta = instance.f, instance.delta
     assert [len(part) for part in instance.parts] == [s_star, s_star * kappa, s_star * kappa**2]
-    assert f.n_features == s_star * (1 + kappa + kappa**2)
+    assert len(f.features) == s_star * (1 + kappa + kappa**2)
     constants = Curvature(f)
-    for s in (1, 2, f.n_features // 2, f.n_features):
+    for s in (1, 2, len(f.features) // 2, len(f.features)):
         assert_allclose(constants.rho_plus(s).upper, kappa)
         assert_allclose(constants.rho_minus(s).lower, 1.0)
         assert constants.kappa(s).exact

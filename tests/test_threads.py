@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ellzero as lz
 from ellzero import LeastSquares, Logistic
-from ellzero.objectives.glm import GeneralizedLinear
+from ellzero.objectives.glm.glm import GLM
 from ellzero.threads import blas_threads, current_blas_threads
 from helpers import blas_now
 
@@ -80,7 +80,7 @@ def test_paths_that_end_in_any_order_leave_the_pools_alone(rng, two_threads, ord
         for done in [pool.submit(search, k) for k in range(3)]:
             done.result()
     assert threadpool_info() == before
-    assert problem(rng, Logistic).threads == 2
+    assert problem(rng, Logistic).rows.threads == 2
 
 
 def test_three_paths_at_once_leave_the_pools_alone(two_threads):
@@ -98,26 +98,26 @@ def test_three_paths_at_once_leave_the_pools_alone(two_threads):
         assert threadpool_info() == before
 
 
-def test_an_objective_remembers_the_threads_of_the_user(rng, two_threads, workers, lazy_gram):
+def test_an_objective_remembers_the_threads_of_the_user(rng, two_threads, workers, on_demand):
     block = blas_threads(1)
     workers[0].submit(block.__enter__).result()
     assert (blas_now(), current_blas_threads()) == (1, 2)
-    assert problem(rng).gram.threads == 2
-    assert problem(rng, Logistic).threads == 2
+    assert problem(rng).moments.columns.threads == 2
+    assert problem(rng, Logistic).rows.threads == 2
     workers[0].submit(block.__exit__, None, None, None).result()
 
 
 def test_an_objective_made_in_a_callback_remembers_the_threads_of_the_user(rng, two_threads):
     made = []
     lz.path(problem(rng), [2], callback=lambda x: made.append(problem(rng, Logistic)))
-    assert {f.threads for f in made} == {2}
+    assert {f.rows.threads for f in made} == {2}
 
 
 def test_objectives_of_folds_have_one_thread(rng, two_threads, monkeypatch):
     made = []
     monkeypatch.setattr(
-        GeneralizedLinear, "_set_size", lambda f, *size, call=GeneralizedLinear._set_size: (
-            made.append(f.threads), call(f, *size)
+        GLM, "hold", lambda f, rows, *rest, call=GLM.hold: (
+            made.append(rows.threads), call(f, rows, *rest)
         ),
     )  # fmt: skip
     X = rng.normal(size=(60, 4))

@@ -7,15 +7,8 @@ from ellzero.interrupts import EndOnInterrupt, is_command
 
 with EndOnInterrupt(is_command()):
     import ellzero.theory as theory
-    from ellzero.algorithms.arht import arht, arht_core, arht_robust
-    from ellzero.algorithms.els import els
-    from ellzero.algorithms.exchange import exchange
-    from ellzero.algorithms.iht import iht
-    from ellzero.algorithms.lasso import lasso
-    from ellzero.algorithms.omp import omp
-    from ellzero.algorithms.ompr import ompr
     from ellzero.certificates import Certificate, certify
-    from ellzero.core import Iterate, Objective, Solution, Status
+    from ellzero.core import Features, Iterate, Objective, Solution, Status
     from ellzero.estimators import (
         CoefficientDisplay,
         CVDisplay,
@@ -27,12 +20,19 @@ with EndOnInterrupt(is_command()):
         SparseSelector,
         information_criteria,
     )
+    from ellzero.methods.arht import arht, arht_core, arht_robust
+    from ellzero.methods.els import els
+    from ellzero.methods.exchange import exchange
+    from ellzero.methods.iht import iht
+    from ellzero.methods.lasso import lasso
+    from ellzero.methods.omp import omp
+    from ellzero.methods.ompr import ompr
     from ellzero.objectives.custom import from_callables, from_jax
+    from ellzero.objectives.glm.logistic import Logistic
+    from ellzero.objectives.glm.multinomial import Multinomial
     from ellzero.objectives.least_squares import LeastSquares
-    from ellzero.objectives.logistic import Logistic
-    from ellzero.objectives.multinomial import Multinomial
+    from ellzero.objectives.moments.statistics import Statistics
     from ellzero.objectives.quadratic import Quadratic
-    from ellzero.objectives.statistics import Statistics
     from ellzero.selection import Path, path, solve
 
 __version__ = "0.1.0"
@@ -41,6 +41,7 @@ __all__ = [
     "CVDisplay",
     "Certificate",
     "CoefficientDisplay",
+    "Features",
     "Iterate",
     "LeastSquares",
     "Logistic",

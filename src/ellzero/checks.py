@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ellzero.core import Objective
-from ellzero.supports import NONE, Support
+from ellzero.supports import NONE, Support, Vector
 
 MAX_LETTER_PAIRS = 4_000_000
 """Pairs of letters that the search for a name's closest match may compare: a fifth of a second."""
@@ -54,14 +54,28 @@ def check_callback(callback: Any) -> None:
 def check_sparsity(f: Objective, s: Any, name: str = "s") -> int:
     if isinstance(s, bool) or not isinstance(s, int | np.integer):
         raise TypeError(f"{name}: expected a whole number of features, got {s!r}.")
-    free = f.n_choosable
+    free, F = len(f.features.choosable), len(f.features.forced)
     if not 1 <= s <= free:
-        forced = f" ({f.n_features} in all, {len(f.forced)} of them forced)" if f.forced else ""
+        forced = f" ({len(f.features)} in all, {F} of them forced)" if F else ""
         raise ValueError(
             f"{name}: expected 1 to {free}, the number of features that can be chosen{forced}; "
             f"got {s}."
         )
     return int(s)
+
+
+def check_ridge(ridge: Any, n: int) -> Vector:
+    """Return one non-negative number for each feature, or raise an error."""
+    try:
+        d = np.asarray(ridge)
+    except ValueError:
+        d = np.empty(0, dtype=object)
+    if d.dtype.kind not in "fiub":
+        raise TypeError(f"ridge: expected a non-negative number, got {ridge!r}.")
+    d = d.astype(np.float64)
+    if d.shape not in ((), (n,)) or not np.isfinite(d).all() or (d < 0).any():
+        raise ValueError(f"ridge: expected a non-negative number or {n} of them, got {ridge!r}.")
+    return np.broadcast_to(d, (n,)).copy()
 
 
 def as_support(members: Any, name: str, n_features: int) -> Support:

@@ -1,21 +1,24 @@
-"""Three nouns: `Objective`, `Iterate` and `Solution`. The verb that joins them is in `driver`."""
+"""The nouns: `Features`, `Objective`, `Neighbourhood`, `Iterate`, `Solution`, `Status`."""
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import cached_property
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellzero.supports import NONE, Matrix, Support, Vector, dense, magnitudes, smallest
+from ellzero.supports import NONE, Mask, Support, Vector, dense
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from ellzero.objectives.quadratic import Quadratic
 
 
 class Status(Enum):
@@ -25,7 +28,7 @@ class Status(Enum):
     FIXED_POINT = "a further step changes nothing"
     LOCAL_OPTIMUM = "no step of this method lowers the value"
     TARGET_REACHED = "the target value was reached"
-    SEARCH_ENDED = "the search has ended; a better model was not found, which does not exclude one"
+    SEARCH_ENDED = "search finished; probably the best, not proven: certify() checks"
     OPTIMAL = "proven best: every support of this size was considered"
     FEWER_FEATURES = "no penalty gives exactly this many non-zeros; the nearest below is returned"
     MAX_ITER = "the iteration limit was reached before the method ended"
@@ -36,90 +39,167 @@ class Status(Enum):
         return self.value
 
 
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """One step of an algorithm: a sparse point, its value, and a note such as ``+3 -17``.
+class Features:
+    """What may be chosen. Feature j owns `sizes[j]` coordinates of x: its block.
 
-    `minimizer` says that the point minimises the objective over its support. `nuisance` is the
-    objective's own memory of the intercept and forced coefficients that go with the point, `memory`
-    that of how it was found.
+    Parameters
+    ----------
+    sizes : int or array of int
+        How many coordinates each feature owns. A whole number n means n features of one each.
+    forced : array of int
+        Features that are in every model and do not count towards its size.
+    names : sequence of str, optional
+        One name for each feature.
     """
 
+    def __init__(
+        self,
+        sizes: int | ArrayLike,
+        forced: ArrayLike = (),
+        names: Sequence[str] | None = None,
+    ):
+        each = np.asarray(sizes, dtype=np.intp)
+        self.sizes: Support = np.ones(int(each), dtype=np.intp) if each.ndim == 0 else each
+        self.starts: Support = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self.n_coordinates = int(self.starts[-1])
+        self.all_single = self.n_coordinates == len(self.sizes)
+        self.forced: Support = np.sort(np.asarray(forced, dtype=np.intp))
+        self.free: Mask = np.ones(len(self.sizes), dtype=bool)
+        self.free[self.forced] = False
+        self.names = None if names is None else tuple(names)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the features were made of: solutions carry them, and n may be large."""
+        sizes: Any = len(self) if self.all_single else self.sizes
+        return Features, (sizes, self.forced, self.names)
+
+    @cached_property
+    def choosable(self) -> Support:
+        """The features that a support may be drawn from: all but the forced ones."""
+        return np.flatnonzero(self.free)
+
+    @cached_property
+    def groups(self) -> list[tuple[Support, Support]]:
+        """For every block size, the features of that size, and a row of coordinates for each."""
+        members = [np.flatnonzero(self.sizes == size) for size in np.unique(self.sizes)]
+        return [(m, self.starts[m][:, None] + np.arange(self.sizes[m[0]])) for m in members]
+
+    def coordinates(self, S: Support) -> Support:
+        """Return the coordinates that the features of S own, one block after the other."""
+        if self.all_single or not len(S):
+            return S
+        return np.concatenate([np.arange(self.starts[j], self.starts[j + 1]) for j in S])
+
+    def per_coordinate(self, each: Vector, S: Support | None = None) -> Vector:
+        """Repeat one number for each feature (of S, by default all) over its coordinates."""
+        if self.all_single:
+            return each
+        return np.repeat(each, self.sizes if S is None else self.sizes[S])
+
+    def norms(self, v: NDArray[np.float64], S: Support | None = None) -> NDArray[np.float64]:
+        """Return the norm of each feature's block along the last axis of v.
+
+        v holds the blocks of S, by default those of all features.
+        """
+        if self.all_single:
+            return np.abs(v)
+        sizes = self.sizes if S is None else self.sizes[S]
+        if not len(sizes):
+            return np.empty((*v.shape[:-1], 0))
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+        largest = np.maximum.reduceat(np.abs(v), first, axis=-1)
+        unit = np.where(largest > 0, largest, 1.0)  # squares would overflow, or vanish
+        scaled = v / np.repeat(unit, sizes, axis=-1)
+        return largest * np.sqrt(np.add.reduceat(scaled * scaled, first, axis=-1))
+
+    def outside(self, S: Support) -> Mask:
+        """Mark the features that may still enter: those neither in S nor forced."""
+        mask = self.free.copy()
+        mask[S] = False
+        return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """One step of a method: a sparse point, its value, and a note such as ``+3 -17``.
+
+    Attributes
+    ----------
+    support : array of int
+        The chosen features, sorted.
+    coef : array of float
+        The coordinates of the support, block after block.
+    value : float
+        f at this point, minimised over the intercept and the forced features.
+    minimizer : bool
+        Whether the point minimises f over its support.
+    nuisance : array of float, optional
+        The intercept and the forced coefficients that go with the point. f starts from them.
+    """
+
+    features: Features = field(repr=False)
     support: Support
-    coef: NDArray[np.float64]
+    coef: Vector
     value: float
-    n_features: int
     note: str = ""
     minimizer: bool = True
     nuisance: Vector | None = field(default=None, repr=False)
-    memory: Any = field(default=None, repr=False)
-
-    @property
-    def x(self) -> NDArray[np.float64]:
-        return dense(self.support, self.coef, self.n_features)
 
     def noted(self, note: str) -> Iterate:
-        x = object.__new__(Iterate)  # runs note thousands; `replace` takes four times as long
-        x.__dict__.update(self.__dict__, note=note)
-        return x
+        return replace(self, note=note)
+
+    @property
+    def x(self) -> Vector:
+        """All coordinates, zero outside the support."""
+        full = np.zeros(self.features.n_coordinates)
+        full[self.features.coordinates(self.support)] = self.coef
+        return full
 
     @property
     def smallest(self) -> int:
-        """The member of the support with the least |x_j|."""
-        return int(self.support[np.argmin(magnitudes(self.coef))])
+        """The feature of the support whose block has the smallest norm."""
+        return int(self.support[np.argmin(self.features.norms(self.coef, self.support))])
 
     def __repr__(self) -> str:
         note = f", {self.note}" if self.note else ""
         return f"Iterate({self.support.tolist()}, value={self.value:.6g}{note})"
 
 
-@dataclass(frozen=True, eq=False)
-class Iterates:
-    """Many iterates, a row each; smaller supports are filled up with −1, coefficients with 0."""
-
-    support: Support
-    coef: NDArray[np.float64]
-    value: Vector
-    n_features: int
-    nuisance: NDArray[np.float64] | None = None
-
-    @classmethod
-    def of(cls, x: Iterate) -> Iterates:
-        """One of them."""
-        nuisance = None if x.nuisance is None else x.nuisance[None]
-        value = np.array([x.value])
-        return cls(x.support[None], x.coef[None], value, x.n_features, nuisance)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __iter__(self) -> Iterator[Iterate]:
-        return (self[k] for k in range(len(self)))
-
-    def __getitem__(self, k: int) -> Iterate:
-        s = np.count_nonzero(self.support[k] >= 0)
-        nuisance = None if self.nuisance is None else self.nuisance[k]
-        return Iterate(
-            self.support[k, :s],
-            self.coef[k, :s],
-            float(self.value[k]),
-            self.n_features,
-            nuisance=nuisance,
-        )
-
-
 Point: TypeAlias = Iterate | ArrayLike
 
 
+class Move(NamedTuple):
+    """A change of a support: which feature enters, which one leaves (−1 for none).
+
+    `value` is the minimum of f over the support after the move.
+    """
+
+    enters: int = -1
+    leaves: int = -1
+    value: float = nan
+
+    def of(self, S: Support) -> Support:
+        """Return S after the move, sorted."""
+        S = S[self.leaves != S]
+        return S if self.enters < 0 else np.insert(S, S.searchsorted(self.enters), self.enters)
+
+    def __str__(self) -> str:
+        signs = (("+", self.enters), ("-", self.leaves))
+        return " ".join(f"{sign}{j}" for sign, j in signs if j >= 0)
+
+
 class Model(NamedTuple):
-    """What an objective reports of an iterate: as accurate as the data allow."""
+    """The model behind an iterate, refitted as accurately as the data allow, in their units."""
 
     features: Support  # the forced ones, then the chosen ones
     coef: NDArray[np.float64]
     intercept: Any
     value: float
     attained: bool = True
-    feature_names: tuple[str, ...] | None = None
+    """Whether f has a minimiser over these features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +208,18 @@ class Solution:
 
     Attributes
     ----------
-    support : the chosen features, sorted; forced features and the intercept are not among them.
-    features, coef : the forced features, then the chosen ones, and their coefficients.
-    x : coefficients of all features; an array of this length is made anew whenever it is asked for.
-    value : f(x), to at least ten digits where the data allow that.
-    feature_names : of all features, where the data came with names.
+    support : array of int
+        The chosen features, sorted. Forced features and the intercept are not among them.
+    features, coef : arrays
+        The forced features, then the chosen ones, and their coefficients.
+    value : float
+        f at the coefficients, to at least ten digits where the data allow that.
+    status : Status
+        How the run ended.
+    n_iter : int
+        How many steps were taken.
+    feature_names : tuple of str, optional
+        The names of all features, where the data came with names.
     """
 
     support: Support
@@ -149,6 +236,7 @@ class Solution:
 
     @property
     def x(self) -> NDArray[np.float64]:
+        """The coefficients of all features, in a new read-only array."""
         x = dense(self.features, self.coef, self.n_features)
         x.flags.writeable = False
         return x
@@ -177,311 +265,179 @@ class Solution:
 
 
 class Objective(ABC):
-    """A convex function of `n_features` coefficients: everything an algorithm may ask of it.
+    """A convex function of the coordinates of some features: all that a solver may ask of f.
 
-    The intercept and the `forced` features are not coordinates an algorithm chooses: f(x) is the
-    minimum over them for the given x, so they are in every model, are never dropped, and their
-    entries of the gradient are zero.
+    The intercept and the forced features are no coordinates to choose. f(x) is the minimum over
+    them for the given x, and their entries of the gradient are zero.
 
-    A subclass implements `_value`, `_gradient` and `minimize` for a point given by its support and
-    the coefficients there, and treats ``self.ridge`` (one non-negative number per feature) as
-    ½ Σ ridge_j x_j² added to f.
+    A subclass writes `at`, `gradient` and `minimize`. Everything else follows from these three,
+    slowly; an objective that knows a faster way overrides it.
     """
 
-    n_features: int
-    ridge: Vector
-    forced: tuple[int, ...] = ()
-    per_feature: tuple[int, ...] = ()
-    """What a feature owns: (), one coefficient, or (C,), a row of C of them."""
-    feature_names: tuple[str, ...] | None = None
-    n_rows: float = np.inf
-    """Of the data, where f is made of data."""
+    features: Features
+    size: float = nan
+    """Numbers in the data. It tells what one pass costs, hence how widely to search."""
     resolution: float = 0.0
     """Differences of values below this are rounding, not progress."""
-    floor: float = -np.inf
-    """f is never less than this; what comes as close as rounding allows needs no improvement."""
-    breadth: int = 1
-    """How many supports of each size a search can afford to pursue."""
-    is_sparse: bool = False
-    """Do few rows speak for a feature? A quadratic model may then be far off."""
-    keeps_moments: bool = True
-    """Are rows of the moments held once they were asked for? If not, ask for what they are for."""
-    blocks_are_cheap: bool = True
-    """Does a block of the moments take less time than the rows it is part of?"""
-    blas_threads: int | None = None
-    """How many BLAS threads help; None leaves that to the user's settings."""
-    digits_lost: float = 1.0
-    """By how much cancellation has made rounding larger before f came to be."""
-    total_weight: float = np.nan
-    """How many observations f sums over, a weight of two counting as two of them."""
-
-    # what a subclass says
+    floor: float = -inf
+    """f is never below this number."""
 
     @abstractmethod
-    def _value(self, S: Support, coef: NDArray[np.float64]) -> float: ...
+    def at(self, x: Point) -> Iterate:
+        """Return a point, given by all coordinates or as an iterate, with its value."""
 
     @abstractmethod
-    def _gradient(self, point: Iterate) -> NDArray[np.float64]: ...
+    def gradient(self, x: Point) -> Vector:
+        """Return the derivatives of f with respect to all coordinates."""
 
     @abstractmethod
-    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
-        """argmin of f over supp(x) ⊆ `support`, warm-started at `x0`."""
+    def minimize(self, S: ArrayLike, start: Iterate | None = None, below: float = inf) -> Iterate:
+        """Return the minimiser over x that are zero outside the features S.
 
-    def minimize_below(
-        self, support: ArrayLike, x0: Iterate, limit: float, expected: float = -np.inf
-    ) -> Iterate | None:
-        """The minimiser over `support`, or None where its value seems not to be less than `limit`.
-
-        For a search: an objective may judge by what the first steps of its method promise, and by
-        how far f(x0) is from what was `expected`.
+        The method may stop early, at a point above the minimum, once the minimum seems not to be
+        less than `below`. The value returned is never a lower bound.
         """
-        if expected > -np.inf:
-            reached = self._value(x0.support, x0.coef)
-            if reached - abs(reached - expected) >= limit:
-                return None
-        x = self.minimize(support, x0)
-        return x if x.value < limit else None
-
-    @abstractmethod
-    def smoothness(self, k: int) -> float:
-        """A certified upper bound on ρₖ⁺, the restricted smoothness at sparsity k."""
-
-    # what follows
 
     def value(self, x: Point) -> float:
-        point = self.point(x)
-        return self._value(point.support, point.coef)
-
-    def gradient(self, x: Point) -> NDArray[np.float64]:
-        return self._gradient(self.point(x))
-
-    def steepest_finder(self) -> Callable[[Iterate], int]:
-        """For an x, and then others, the feature outside its support with the largest |∇ᵢf(x)|."""
-        return lambda x: self.largest_outside(x.support, magnitudes(self._gradient(x)))
-
-    # many points at once
-
-    def steepest(self, xs: Iterates) -> Support:
-        """For each x, the feature outside its support with the largest |∇ᵢf(x)|."""
-        return np.array(list(map(self.steepest_finder(), xs)), dtype=np.intp)
-
-    def successive_steepest(self) -> Callable[[Iterates], Support]:
-        """`steepest`, for points of which the next have much in common with those before."""
-        return self.steepest
-
-    def minimize_each(self, supports: Support, ridges: Matrix, starts: Iterates) -> Iterates:
-        """argmin over each row of `supports` of f + ½ Σ dⱼ xⱼ², d being its row of `ridges`.
-
-        Each support is sorted; smaller ones are filled up with −1.
-        """
-        coef = np.zeros((*supports.shape, *self.per_feature))
-        values, nuisances = np.empty(len(supports)), []
-        for k, (row, ridge, x0) in enumerate(zip(supports, ridges, starts, strict=True)):
-            S = row[row >= 0]
-            d = np.zeros(self.n_features)
-            d[S] = ridge[: len(S)]
-            x = (self.ridged(d) if d.any() else self).minimize(S, x0)
-            coef[k, : len(S)], values[k] = x.coef, x.value
-            nuisances.append(x.nuisance)
-        nuisance = None if nuisances[0] is None else np.array(nuisances)
-        return Iterates(supports, coef, values, self.n_features, nuisance)
-
-    def at_hand(self, supports: Support) -> NDArray[np.bool_]:
-        """Which of these supports to ask `steepest` about now, the others being dearer.
-
-        Where an answer costs a pass over the data, one pass may answer for many supports.
-        """
-        return np.ones(len(supports), dtype=bool)
-
-    # f and points made of it
+        """Return f(x)."""
+        return self.at(x).value
 
     def ridged(self, d: ArrayLike) -> Self:
-        """f(x) + ½ Σ dⱼ xⱼ²; forced features are left as they are."""
-        other = copy.copy(self)
-        extra = np.broadcast_to(np.asarray(d, dtype=float), (self.n_features,)).copy()
-        extra[list(self.forced)] = 0.0
-        other.ridge = self.ridge + extra
-        return other
+        """Return f(x) + ½ Σ d_j ‖x_j‖², with one number d_j for each feature.
 
-    def apart(self) -> Self:
-        """The same f with a memory of its own, which is for one thread at a time."""
-        return copy.copy(self)
+        Forced features are left as they are.
+        """
+        raise TypeError(
+            f"{type(self).__name__} takes no ridge, which this method needs; write its `ridged`."
+        )
+
+    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
+        """Return, for each x, the feature outside its support with the steepest slope."""
+        found = []
+        for x in xs:
+            slopes = self.features.norms(self.gradient(x))
+            found.append(int(np.argmax(np.where(self.features.outside(x.support), slopes, -1.0))))
+        return found
+
+    def smoothness(self, k: int) -> float:
+        """Return an upper bound on ρₖ⁺, the restricted smoothness at sparsity k; inf if unknown."""
+        return inf
+
+    def quadratic(self, x: Iterate) -> Quadratic | None:
+        """Return the second-order model of f at x, or None if f has no second derivatives."""
+        return None
+
+    def neighbourhood(self, x: Iterate) -> Neighbourhood:
+        """Return f as seen from its minimiser x over a support."""
+        return Refits(self, x)
+
+    def refit(self, x: Iterate) -> Model:
+        """Return the model behind an iterate, as accurate as the data allow."""
+        x = self.at(x)
+        return Model(x.support, x.coef, 0.0, x.value)
 
     def point(self, x: Point) -> Iterate:
-        """`x` as an iterate whose value is not computed (it is NaN) and which minimises nothing."""
+        """Return x as an iterate whose value is not known (NaN)."""
         if isinstance(x, Iterate):
             return x
         x = np.asarray(x, dtype=float)
-        if x.shape != self.shape:
-            wanted = " × ".join(map(str, self.shape))
-            raise ValueError(f"x: expected {wanted} coefficients, got shape {x.shape}.")
-        mask = magnitudes(x) != 0
-        mask[list(self.forced)] = False
-        S = np.flatnonzero(mask)
-        return Iterate(S, x[S], np.nan, self.n_features, minimizer=False)
+        if x.shape != (self.features.n_coordinates,):
+            raise ValueError(
+                f"x: expected {self.features.n_coordinates} coefficients, got shape {x.shape}."
+            )
+        S = np.flatnonzero((self.features.norms(x) != 0) & self.features.free)
+        coef = x[self.features.coordinates(S)]
+        return Iterate(self.features, S, coef, nan, minimizer=False)
 
-    def at(self, x: ArrayLike, note: str = "") -> Iterate:
-        """`x` as an iterate with its value."""
-        point = self.point(x)
-        return replace(point, value=self._value(point.support, point.coef), note=note)
 
-    # which features
+class Likelihood(Protocol):
+    """What an information criterion asks of an f that sums losses over observations."""
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of x."""
-        return self.n_features, *self.per_feature
-
-    @property
-    def choosable(self) -> Support:
-        """The features a support may be drawn from: all but the forced ones."""
-        return np.flatnonzero(self.outside(NONE))
-
-    @property
-    def n_choosable(self) -> int:
-        """How many features a support may be drawn from."""
-        return self.n_features - len(self.forced)
-
-    def outside(self, S: Support) -> NDArray[np.bool_]:
-        """The features that may still enter: neither in S nor forced."""
-        mask = np.ones(self.n_features, dtype=bool)
-        mask[S] = False
-        mask[list(self.forced)] = False
-        return mask
-
-    def largest_outside(self, S: Support, scores: Vector) -> int:
-        """The feature outside S with the largest score; the first of equals."""
-        scores = scores.copy()
-        scores[S] = -np.inf
-        scores[list(self.forced)] = -np.inf
-        return int(np.argmax(scores))
-
-    # the neighbours of a support
-
-    def insertion_values(
-        self, S: Support, x0: Iterate | None = None, below: float = np.inf
-    ) -> Vector:
-        """min f over S ∪ {i} for every i; inf where i may not enter.
-
-        The smallest entry is exact whenever it is less than `below`; an objective may give a valid
-        lower bound instead of the value for an i which that bound rules out.
-        """
-        values = np.full(self.n_features, np.inf)
-        for i in np.flatnonzero(self.outside(S)):
-            values[i] = self.minimize(np.append(S, i), x0).value
-        return values
-
-    def successive_insertion_values(self) -> Callable[..., Vector]:
-        """`insertion_values` for supports each of which differs little from the one before."""
-        return self.insertion_values
-
-    def promising_insertions(self, S: Support, count: int) -> Support:
-        """So many features that lower f most when they enter S, as far as that is cheap to tell."""
-        return smallest(self.insertion_values(S), count)
-
-    def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
-        """min f over S ∖ {S[j]} for every j."""
-        return np.array([self.minimize(np.delete(S, j), x0).value for j in range(len(S))])
-
-    def exchange_values(self, S: Support, x0: Iterate | None = None) -> NDArray[np.float64]:
-        """Row j, column i: min f over S ∖ {S[j]} ∪ {i}; exact where the smallest."""
-        best, rows = np.inf, []
-        for j in range(len(S)):
-            rest = np.delete(S, j)
-            rows.append(self.insertion_values(rest, self.minimize(rest, x0), best))
-            best = min(best, rows[-1].min())
-        return np.array(rows).reshape(len(S), self.n_features)
-
-    def best_exchange(self, S: Support, x0: Iterate | None = None) -> tuple[int, int, float]:
-        """The best swap: (out, in, value). The value is inf where no swap can lower f."""
-        values = self.exchange_values(S, x0)
-        values[:, S] = np.inf
-        j, i = divmod(int(np.argmin(values)), self.n_features)
-        return int(S[j]), i, float(values[j, i])
-
-    # bounds and proofs
-
-    def rounding(self, x: Iterate) -> float:
-        """How far the value of a minimiser x may be from the minimum over its support."""
-        return self.resolution
-
-    def reaches_floor(self, x: Iterate) -> bool:
-        """Say whether f is at its floor at x, or gets there over the support of x as far as it is
-        asked to go: rounding of the data aside."""
-        return x.value <= self.floor
-
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
-        """Lower bounds on min f over the support S of a minimiser x, and over it without S[j].
-
-        With `asked`, the bounds matter only for these j.
-        """
-        here = x.value - self.rounding(x)
-        return here, np.full(len(x.support), here)
-
-    def lower_bound(self) -> float:
-        """A number below which f never goes: its minimum, where that can be had."""
-        return self.minimize(self.choosable).value
-
-    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
-        """The best support of size k, where there are few enough to look at all, and whether that
-        is proven: rounding may leave a doubt."""
-        return None
-
-    def from_rows(self, deadline: float = np.inf) -> Objective | None:
-        """The same f from the rows it is made of, where these tell more than f does; or None."""
-        return None
-
-    # a quadratic's moments
-
-    @property
-    def moment_diagonal(self) -> Vector | None:
-        """The diagonal of the moments (see `moment_rows`), or None if f is not quadratic."""
-        return None
-
-    def moment_rows(self, rows: Support) -> NDArray[np.float64]:
-        """Rows of [[C, c], [cᵀ, 2v]] where f(x) = ½ xᵀCx − cᵀx + v; row n is that of c.
-
-        Features are scaled so that C has a unit diagonal, plus the ridge.
-        """
-        raise NotImplementedError
-
-    def moment_block(self, rows: Support, columns: Support) -> NDArray[np.float64]:
-        """Some columns of some rows of the moments."""
-        return self.moment_rows(rows)[:, columns]
-
-    def moment_products(
-        self, rows: Support, A: NDArray[np.float64], ahead: Support = NONE
-    ) -> NDArray[np.float64]:
-        """A · M[rows], without its last column, for the moments M; no row is named twice.
-
-        ahead : rows that may be wanted soon; where rows cost a pass over the data and some are
-            missing, some of these are made along with them
-        """
-        return A @ self.moment_rows(rows)[:, :-1]
-
-    def rough_moment_products(
-        self, rows: Support, A: NDArray[np.float64], ahead: Support = NONE
-    ) -> tuple[NDArray[np.float64], Vector]:
-        """`moment_products`, as near as is quickly told, and by how much each row may be off."""
-        return self.moment_products(rows, A, ahead), np.zeros(len(A))
-
-    def least_squares_form(self, S: Support) -> tuple[NDArray[np.float64], Vector]:
-        """A, t with f(x) = ½‖Ax_S − t‖² + constant for x that is zero outside S; f is quadratic."""
-        raise NotImplementedError
-
-    def quadratic_model(self, x: Iterate) -> Objective | None:
-        """The second-order Taylor model of f at x (f itself if it is quadratic), or None."""
-        return None
-
-    # what is reported
+    n_rows: int
+    observations: float
+    """How many observations there are; a weight of two counts as two of them."""
 
     def deviance(self, loss: float) -> float:
-        """−2 log-likelihood, up to a constant, of a model whose loss (f without ridge) is this."""
-        raise ValueError(
-            f"{type(self).__name__}: this loss has no likelihood, hence no information criterion; "
-            "choose the size by cross-validation."
-        )
+        """Return −2 log-likelihood, up to a constant, of a model whose loss is this."""
 
-    def complete(self, x: Iterate) -> Model:
-        """The whole model behind an iterate, as accurate as the data allow."""
-        return Model(x.support, x.coef, 0.0, self._value(x.support, x.coef))
+
+class Neighbourhood(ABC):
+    """f as seen from its minimiser x over S: one feature enters, leaves, or is exchanged."""
+
+    x: Iterate
+
+    @abstractmethod
+    def insertions(self, below: float = inf) -> Vector:
+        """Return min f over S ∪ {i} for every feature i; inf for those that may not enter.
+
+        The least entry is exact if it is less than `below`. Larger entries may be upper bounds.
+        """
+
+    @abstractmethod
+    def removals(self) -> Vector:
+        """Return min f over S ∖ {j} for every j in S."""
+
+    @abstractmethod
+    def best_exchange(self) -> Move:
+        """Return the best exchange. Its value is inf where none lowers f."""
+
+    @abstractmethod
+    def moved(self, move: Move) -> Neighbourhood:
+        """Return the neighbourhood of the minimiser after a move, or half a move."""
+
+
+MODEL_HOPE = 4.0
+"""What an insertion gains is at most this many times what the model says: where a loss runs out
+like e^−u, it is twice; and the model is one of second derivatives that fall."""
+
+
+class Refits(Neighbourhood):
+    """The neighbourhood of any f: its quadratic model, if there is one, ranks; refits decide."""
+
+    def __init__(self, f: Objective, x: Iterate):
+        self.f, self.x = f, x
+
+    def insertions(self, below: float = inf) -> Vector:
+        """Return what `Neighbourhood.insertions` says.
+
+        A feature is not refitted where its model gains too little: what f can gain is at most
+        `MODEL_HOPE` times as much. The value of x stands in its place.
+        """
+        outside = self.f.features.outside(self.x.support)
+        values = np.where(outside, self.x.value, inf)
+        gains = self._model_gains()
+        for i in np.flatnonzero(outside)[np.argsort(-gains[outside], kind="stable")].tolist():
+            if self.x.value - MODEL_HOPE * gains[i] >= below:
+                break
+            values[i] = self.f.minimize(Move(i).of(self.x.support), self.x, below).value
+            below = min(below, values[i])
+        return values
+
+    def _model_gains(self) -> Vector:
+        """Return by how much each feature lowers the model of f; inf if f has no model."""
+        model = self.f.quadratic(self.x)
+        if model is None:
+            return np.full(len(self.f.features), inf)
+        near = model.neighbourhood(self.x)
+        return near.x.value - near.insertions()
+
+    def removals(self) -> Vector:
+        return np.array([self.moved(Move(leaves=j)).x.value for j in self.x.support.tolist()])
+
+    def best_exchange(self) -> Move:
+        best = Move(value=self.x.value)
+        for j in self.x.support.tolist():
+            values = self.moved(Move(leaves=j)).insertions(best.value)
+            values[j] = inf
+            i = int(np.argmin(values))
+            best = min(best, Move(i, j, float(values[i])), key=lambda move: move.value)
+        return best if best.enters >= 0 else best._replace(value=inf)
+
+    def moved(self, move: Move) -> Neighbourhood:
+        return self.f.neighbourhood(self.f.minimize(move.of(self.x.support), self.x))
+
+
+def as_features(S: ArrayLike) -> Support:
+    """Return a support as a sorted array of feature indices."""
+    found = np.asarray(S, dtype=np.intp)
+    return np.sort(found) if len(found) else NONE

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ellzero.algorithms.arht import arht, arht_path, same_at_all_sizes
-from ellzero.algorithms.els import els
-from ellzero.algorithms.exchange import exchange
-from ellzero.algorithms.iht import iht
-from ellzero.algorithms.lasso import lasso
-from ellzero.algorithms.omp import omp
-from ellzero.algorithms.ompr import ompr
-from ellzero.algorithms.search import search_steps
 from ellzero.checks import (
     check_callback,
     check_count,
@@ -25,11 +16,18 @@ from ellzero.checks import (
     check_options,
     check_sparsity,
 )
-from ellzero.core import Iterate, Model, Objective, Solution, Status
-from ellzero.driver import Callback, solution, warn_of
+from ellzero.core import Model, Move, Objective, Solution, Status
+from ellzero.driver import Best, Callback, one_blas_thread, run, solution, warn_of
+from ellzero.methods.arht import arht, arht_path
+from ellzero.methods.els import els
+from ellzero.methods.exchange import exchange
+from ellzero.methods.iht import iht
+from ellzero.methods.lasso import lasso
+from ellzero.methods.omp import omp, omp_steps
+from ellzero.methods.ompr import ompr
 from ellzero.parallel import check_n_jobs, in_shares, workers
-from ellzero.supports import Support, magnitudes
-from ellzero.threads import blas_threads
+from ellzero.search.auto import auto_steps
+from ellzero.supports import NONE, Support
 
 if TYPE_CHECKING:
     import pandas
@@ -38,13 +36,12 @@ METHODS: dict[str, Callable[..., Solution]] = {
     method.__name__: method for method in (omp, ompr, els, exchange, arht, iht, lasso)
 }
 
-
 SAME_VALUE = 1e-9
 """By rounding, a larger model may be reported with a value that is higher by this part of it."""
 
 
 class Path(Mapping[int, Solution]):
-    """Solutions of several sizes, by size: ``path[7].support``; iterates over sizes, ascending."""
+    """Solutions of several sizes, by size: ``path[7].support``. Iterates over sizes, ascending."""
 
     def __init__(self, solutions: Iterable[tuple[int, Solution]]):
         self._solutions = dict(sorted(solutions, key=lambda item: item[0]))
@@ -63,9 +60,12 @@ class Path(Mapping[int, Solution]):
         return len(self._solutions)
 
     def to_frame(self, feature_names: Any = None) -> pandas.DataFrame:
-        """One row per size and chosen feature: s, feature, coefficient, value, status.
+        """Return a row for each size and chosen feature: s, feature, coefficient, value, status.
 
-        feature_names : by default those the data came with, otherwise indices
+        Parameters
+        ----------
+        feature_names : sequence, optional
+            By default the names that the data came with, or indices.
         """
         import pandas
 
@@ -93,7 +93,7 @@ class Path(Mapping[int, Solution]):
 
     @property
     def _names(self) -> Sequence[Any]:
-        """Those of the data, otherwise indices."""
+        """Return the names of the features, or their indices."""
         known = ((found.feature_names, found.n_features) for found in self.values())
         names, n_features = next(known, (None, 0))
         return names or range(n_features)
@@ -121,22 +121,30 @@ def path(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Path:
-    """The best model found at every size, in one go.
+    """Return the best model found at every size, in one go.
 
     Parameters
     ----------
-    f : the objective
-    sizes : the numbers of features wanted
-    method : "auto", ellzero's own search over all sizes up to the largest, or the name of one of
-        the algorithms: "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"
-    callback : called with every iterate; a true answer ends the search. "ompr", "els", "exchange",
-        "iht" and "lasso" take the sizes one by one, and there the path ends with the size that was
-        stopped; "arht" takes them side by side, and every size has what was found until then
-    n_jobs : for any algorithm but "auto" and "omp", how many sizes joblib runs at the same time;
-        the answers are the same
-    options : for "auto" `effort` (time for quality: 1 by default, and twice the effort is never
-        worse), `max_iter` (improvements after which to stop; no limit by default) and
-        `random_state` (0 by default); otherwise those of the algorithm
+    f : Objective
+    sizes : iterable of int
+        The numbers of features wanted.
+    method : {"auto", "omp", "ompr", "els", "exchange", "arht", "iht", "lasso"}
+        "auto" is ellzero's own search over all sizes up to the largest.
+    callback : callable, optional
+        Called with every iterate. A true answer ends the search. "ompr", "els", "exchange", "iht"
+        and "lasso" take the sizes one by one, and there the path ends with the size that was
+        stopped. "arht" takes them side by side, and every size has what was found until then.
+    n_jobs : int, optional
+        For any method but "auto" and "omp", how many sizes joblib runs at the same time. The
+        answers are the same.
+    **options
+        For "auto" `effort` (time for quality: 1 by default, and twice the effort is never worse),
+        `max_iter` (improvements after which to stop; no limit by default) and `random_state` (0 by
+        default). Otherwise those of the method.
+
+    Returns
+    -------
+    Path
 
     Examples
     --------
@@ -157,7 +165,7 @@ def path(
         raise ValueError("sizes: expected at least one size.")
     if method != "auto" and method not in METHODS:
         raise ValueError(f"method: expected 'auto' or one of {sorted(METHODS)}, got {method!r}.")
-    with blas_threads(f.blas_threads):
+    with one_blas_thread(f):
         if method == "auto":
             check_options("auto", options, {"effort", "max_iter", "random_state"})
             _check_undivided(method, n_jobs)
@@ -166,7 +174,11 @@ def path(
 
 
 def solve(f: Objective, s: int, method: str = "auto", **options: Any) -> Solution:
-    """The best model found with s features: what a `path` up to s has at s."""
+    """Return the best model found with at most s features.
+
+    It is the same as ``path(f, range(1, s + 1), method, **options)[s]``. See `path` for the
+    parameters.
+    """
     check_objective(f)
     s = check_sparsity(f, s)
     return path(f, [s], method, **options)[s]
@@ -184,62 +196,33 @@ def _searched(
     check_number("effort", effort, above=0, or_equal=True)
     if max_iter is not None:
         check_count("max_iter", max_iter, 0)
-    best: dict[int, Iterate] = {}
-    traces: dict[int, list[Iterate]] = {}
-    proven: dict[int, bool] = {}
-    status = Status.SEARCH_ENDED
-    steps = search_steps(f, wanted[-1], effort=effort, random_state=random_state)
-    for n_iter in count():
-        try:
-            x = next(steps)
-        except StopIteration as end:
-            proven = end.value
-            break
-        if n_iter == max_iter:
-            status = Status.MAX_ITER
-            break
-        k = len(x.support)
-        if k not in best or x.value < best[k].value:
-            best[k] = x
-            traces.setdefault(k, []).append(x)
-        if callback is not None and callback(x):
-            status = Status.STOPPED
-            break
-    best.setdefault(0, f.minimize([]))
+    best, proven = Best(f), dict[int, bool]()
+    steps = auto_steps(f, wanted[-1], proven, effort=effort, random_state=random_state)
+    limit = None if max_iter is None else max_iter - 1
+    status = run(steps, lambda x: best.add(x, len(x.support)), callback, limit)
+    settled = status in (Status.OPTIMAL, Status.SEARCH_ENDED)  # otherwise it was cut short
     models = _made_monotone(f, best, wanted)
-    return Path((s, _found(f, best[s], models.get(s), proven, status, traces)) for s in wanted)
+    ended = {s: Status.OPTIMAL if settled and proven.get(s) else status for s in wanted}
+    return Path((s, best.solution(s, ended[s], "auto", models.get(s))) for s in wanted)
 
 
-def _found(
-    f: Objective,
-    x: Iterate,
-    model: Model | None,
-    proven: dict[int, bool],
-    status: Status,
-    traces: dict[int, list[Iterate]],
-) -> Solution:
-    s = len(x.support)
-    ended = Status.OPTIMAL if proven.get(s) else status
-    return solution(x, model or f.complete(x), ended, "auto", tuple(traces.get(s, ())))
-
-
-def _made_monotone(f: Objective, best: dict[int, Iterate], wanted: list[int]) -> dict[int, Model]:
+def _made_monotone(f: Objective, best: Best, wanted: list[int]) -> dict[int, Model]:
     """Return what is reported, after mending sizes that are missing or above a smaller one.
 
     A search that was cut short, or misled by moments, may leave such a size. It gets the features
-    of the smaller one and one more, without effect if need be. Where refits are dear, sizes that
-    are not wanted are compared by what the search knows of them.
+    of the smaller one and one more, without effect if need be. Sizes that are not wanted are
+    compared by what the search knows of them.
     """
-    models: dict[int, Model] = {}
-    reported = range(wanted[-1] + 1) if f.moment_diagonal is not None else wanted
+    found, models = best.of, dict[int, Model]()
+    found.setdefault(0, f.minimize(NONE))
 
     def value(s: int) -> float:
-        if s not in best:
+        if s not in found:
             return np.inf
-        if s not in reported:
-            return best[s].value
+        if s not in wanted:
+            return found[s].value
         if s not in models:
-            models[s] = f.complete(best[s])
+            models[s] = f.refit(found[s])
         return models[s].value
 
     def is_higher(s: int) -> bool:
@@ -248,9 +231,9 @@ def _made_monotone(f: Objective, best: dict[int, Iterate], wanted: list[int]) ->
 
     for s in range(1, wanted[-1] + 1):
         if is_higher(s):
-            below = best[s - 1]
-            i = f.largest_outside(below.support, magnitudes(f.gradient(below)))
-            best[s] = f.minimize([*below.support, i], below)
+            below = found[s - 1]
+            (i,) = f.steepest([below])
+            found[s] = f.minimize(Move(i).of(below.support), below)
             models.pop(s, None)
             if is_higher(s) and s in models and s - 1 in models:
                 models[s] = _with_zeros(models[s - 1], models[s].features)
@@ -258,7 +241,7 @@ def _made_monotone(f: Objective, best: dict[int, Iterate], wanted: list[int]) ->
 
 
 def _with_zeros(model: Model, features: Support) -> Model:
-    """The same model of more features."""
+    """Return the same model of more features."""
     coef = np.zeros((len(features), *model.coef.shape[1:]))
     coef[np.isin(features, model.features)] = model.coef
     return model._replace(features=features, coef=coef)
@@ -272,23 +255,17 @@ def _one_by_one(
     n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[int, Solution]]:
-    """Run the algorithm at every size; OMP, and those that start from it, share one run of it.
+    """Run a method at every size. OMP, and the methods that start from it, share one run of it.
 
     ARHT takes all sizes at once, unless they are dealt to workers.
     """
     start = options.get("start", "omp")
     from_omp = method in (ompr, els, exchange, arht) and isinstance(start, str) and start == "omp"
-    if from_omp or (method is omp and not options):
-        greedy = omp(f, wanted[-1], callback=callback if method is omp else None).trace
     if method is omp and not options:
         _check_undivided("omp", n_jobs)
-        sizes = [s for s in wanted if s < len(greedy)]
-        for s in sizes:
-            model = f.complete(greedy[s])
-            yield s, solution(greedy[s], model, Status.COMPLETE, "omp", greedy[: s + 1])
+        yield from _greedy(f, wanted, callback)
         return
-    if method is arht:
-        options = same_at_all_sizes(f, options)
+    greedy = tuple(omp_steps(f, wanted[-1])) if from_omp else ()
     tasks = [(s, {**options, "start": greedy[s]} if from_omp else options) for s in wanted]
     if n_jobs not in (None, 1):
         if callback is not None:
@@ -302,7 +279,8 @@ def _one_by_one(
         return
     if method is arht:
         starts = {s: greedy[s] if from_omp else start for s in wanted}
-        yield from arht_path(f, starts, **(options | {"callback": callback})).items()
+        given = {name: value for name, value in options.items() if name != "start"}
+        yield from arht_path(f, starts, callback=callback, **given).items()
         return
     for s, arguments in tasks:
         found = method(f, s, callback=callback, **arguments)
@@ -311,11 +289,20 @@ def _one_by_one(
             return
 
 
+def _greedy(
+    f: Objective, wanted: list[int], callback: Callback | None
+) -> Iterator[tuple[int, Solution]]:
+    """Run OMP once for all sizes."""
+    trace = omp(f, wanted[-1], callback=callback).trace
+    for s in wanted:
+        if s < len(trace):
+            steps = trace[: s + 1]
+            yield s, solution(trace[s], f.refit(trace[s]), Status.COMPLETE, "omp", steps)
+
+
 def _share(
     f: Objective, method: Callable[..., Solution], tasks: list[tuple[int, dict[str, Any]]]
 ) -> list[tuple[int, Solution]]:
-    """Sizes of all lengths, between which f keeps what it remembers."""
-    f = f.apart()
     return [(s, method(f, s, **options)) for s, options in tasks]
 
 

@@ -30,16 +30,30 @@ class Verdict(Enum):
 class Certificate:
     """How far a solution can be from the best model with at most `s` features.
 
-    value : f of the solution
-    lower_bound : no model with at most s features has a value below this, up to `margin`
-    margin : what rounding may have changed, in units of f; differences below it are not shown
-    status : why the certification ended
-    proven_in : features that every model at least as good as the best known must have
-    proven_out : features that no such model has
-    nodes : how many nodes of the tree were looked at
-    seconds : how long it took
-    better : a better solution, where one was found on the way
-    advice : what would make a (better) bound possible, where there is none
+    Attributes
+    ----------
+    s : int
+        The number of features that a model may have.
+    value : float
+        f of the solution.
+    lower_bound : float
+        No model with at most s features has a value below this, up to `margin`.
+    margin : float
+        What rounding may have changed, in units of f. Smaller differences are not shown.
+    status : Verdict
+        Why the certification ended.
+    proven_in : array of int
+        The features of every model at least as good as the best known.
+    proven_out : array of int
+        The features of no such model.
+    nodes : int
+        How many nodes of the tree were looked at.
+    seconds : float
+        How long the certification took.
+    better : Solution, optional
+        A better solution, where one was found on the way.
+    advice : str
+        What would make a bound, or a better one, possible.
     """
 
     s: int
@@ -66,11 +80,11 @@ class Certificate:
 
     @property
     def proven(self) -> bool:
-        """Is the solution the best there is, up to rounding?"""
+        """Whether the solution is the best there is, up to rounding."""
         return self.status is Verdict.OPTIMAL and self.gap == 0.0
 
     def summary(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON."""
+        """Return everything in plain numbers and words, ready for JSON."""
         return {
             "s": self.s,
             "value": self.value,
@@ -119,7 +133,7 @@ class Certificate:
 
 
 def _percent(part: float) -> str:
-    """Rounded up: a gap is never shown smaller than it is."""
+    """Write a share in percent, rounded up: a gap is never shown smaller than it is."""
     percent = 100 * part
     if percent == float("inf"):
         return "any distance"

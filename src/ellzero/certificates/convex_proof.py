@@ -13,10 +13,17 @@ from ellzero.supports import Support
 
 
 class ConvexProof:
-    """Bounds for f at the sizes of `best`."""
+    """Bounds for any f at the sizes of `best`, by one tree."""
 
-    def __init__(self, f: Objective, best: dict[int, Incumbent], margin: float, gap: float):
-        self.tree = ConvexTree(f, best, margin, gap)
+    def __init__(
+        self,
+        f: Objective,
+        best: dict[int, Incumbent],
+        margin: float,
+        gap: float,
+        warm_starts: bool = True,
+    ):
+        self.tree = ConvexTree(f, best, margin, gap, warm_starts)
 
     def steps(self, deadline: float) -> Iterator[None]:
         while not self.tree.done:
@@ -24,7 +31,7 @@ class ConvexProof:
             yield
 
     def lower_bound(self, s: int) -> float:
-        """Models with fewer features are among those with more, so their bounds hold too."""
+        """Return the best bound at this size or a larger one, whose models include these."""
         return max(self.tree.lower_bound(t) for t in self.tree.best if t >= s)
 
     def best(self, s: int) -> Incumbent:
@@ -37,7 +44,7 @@ class ConvexProof:
         return self.tree.exhausted(s) or self.lower_bound(s) >= self.tree.cut(s)
 
     def proven(self, s: int) -> tuple[Support, Support]:
-        """Features that are in every model as good as the best known, and in none."""
+        """Return the features of every model as good as the best known, and those of none."""
         certain, tree = self.tree.best[s].value + self.tree.hidden(s), self.tree
         nothing = np.full(len(tree.choosable), -np.inf)
         must = tree.if_out.get(s, nothing) > certain

@@ -3,8 +3,8 @@
 A node is a set T of features that may be used, some of which must be. min f over T bounds every
 model inside T from below, whatever its size, so one tree serves all sizes: a node is of interest at
 those at which its bound is below the best value known. Its children leave out one feature each, and
-keep those that were left out before: the dearest first, whose branch ends at once. What leaving
-out costs is bounded beforehand (`Objective.removal_bounds`), so most children are never fitted.
+keep the features that were left out before: the dearest first, whose branch ends at once. What
+leaving out costs is bounded beforehand (`removal_bounds`), so most children are never fitted.
 
 Where f has a ridge, the relaxation of `ridge_bound` bounds a node for each size by itself.
 """
@@ -20,17 +20,22 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.certificates.nodes import Incumbent
+from ellzero.certificates.certifiable import removal_bounds, rounding
+from ellzero.certificates.nodes import Incumbent, cut
 from ellzero.certificates.perspective import FREE, IN, OUT, Bounds
 from ellzero.certificates.ridge_bound import RidgeBound
 from ellzero.core import Iterate, Objective
 from ellzero.supports import Vector
 
-ROOT_ROUNDS, ROUND = 10, 10
-"""At the root the relaxation takes so many rounds of so many proximal steps; at a node two ..."""
+PROXIMAL_STEPS = 10
+"""Steps of the relaxation in one round."""
+
+ROOT_ROUNDS, NODE_ROUNDS = 10, 2
+"""Rounds of the relaxation at the root, and at every other node."""
 
 WORTHWHILE = 0.01
-"""... as long as a round closes this part of the gap. Where the first does not, none is taken."""
+"""Rounds go on as long as the last one closed this share of the gap. Where all rounds at the root
+close less, the relaxation is not used any more."""
 
 
 @dataclass(order=True)
@@ -39,24 +44,28 @@ class Node:
     number: int
     states: NDArray[np.int8] = field(compare=False)  # of the choosable features
     sizes: set[int] = field(compare=False)  # at which a better model may be in here
-    p: NDArray[np.float64] | None = field(compare=False, default=None)
+    p: Vector | None = field(compare=False, default=None)
     above: Iterate | None = field(compare=False, default=None)  # the fit of the parent
 
 
-def _has_smoothness(f: Objective) -> bool:
-    try:
-        return f.smoothness(f.n_features) > 0
-    except ValueError:
-        return False
-
-
 class ConvexTree:
-    """All models of the sizes of `best`, none of them seen yet."""
+    """All models of the sizes of `best`, none of them seen yet.
 
-    def __init__(self, f: Objective, best: dict[int, Incumbent], margin: float, gap: float):
-        self.f, self.best = f, best
+    With `warm_starts`, each fit starts from that of the parent. A closed form needs none.
+    """
+
+    def __init__(
+        self,
+        f: Objective,
+        best: dict[int, Incumbent],
+        margin: float,
+        gap: float,
+        warm_starts: bool = True,
+    ):
+        self.f, self.best, self.warm_starts = f, best, warm_starts
         self.margin, self.gap = margin, gap
-        self.choosable = f.choosable
+        self.choosable = f.features.choosable
+        self.coordinates = f.features.coordinates(self.choosable)
         self.nodes = 0
         self.closed = dict.fromkeys(best, np.inf)
         self.if_in: dict[int, Vector] = {}
@@ -64,17 +73,16 @@ class ConvexTree:
         self.root_bound = dict.fromkeys(best, -np.inf)
         self._numbers = count()
         self._open: list[Node] = []
-        has_ridge = bool(len(self.choosable)) and f.ridge[self.choosable].min() > 0
-        self.relaxation = RidgeBound(f) if has_ridge and _has_smoothness(f) else None
+        self.relaxation = RidgeBound.of(f)
         states = np.zeros(len(self.choosable), dtype=np.int8)
         self._push(Node(f.floor, next(self._numbers), states, set(best)))
 
     def cut(self, s: int) -> float:
-        value = self.best[s].value
-        return value - max(self.hidden(s), self.gap * abs(value))
+        """Return the bound from which on a node is of no interest at this size."""
+        return cut(self.best[s], self.hidden(s), self.gap)
 
     def hidden(self, s: int) -> float:
-        """What rounding may hide of the best value known."""
+        """Return what rounding may hide of the best value known."""
         return self.margin + self.best[s].rounding
 
     def lower_bound(self, s: int) -> float:
@@ -98,10 +106,10 @@ class ConvexTree:
         usable = node.states != OUT
         T, free = self.choosable[usable], np.flatnonzero(node.states[usable] == FREE)
         x = self.f.minimize(T, node.above)
-        here, without = self.f.removal_bounds(x, free)
-        if node.above is not None and x.value - here > self.margin:  # it led astray
+        here, without = removal_bounds(self.f, x, free)
+        if node.above is not None and x.value - here > self.margin:  # the start led astray
             x = self.f.minimize(T)
-            here, without = self.f.removal_bounds(x, free)
+            here, without = removal_bounds(self.f, x, free)
         node.bound = max(node.bound, here)
         self._settle(node, x)
         costs = dict(zip(x.support.tolist(), np.maximum(without, node.bound), strict=True))
@@ -112,16 +120,16 @@ class ConvexTree:
                 self._push(child)
 
     def _settle(self, node: Node, x: Iterate) -> None:
-        """x is the best model of the node at all sizes that allow for it."""
+        """Close the node at all sizes that allow for x, which is its best model there."""
         for s in [s for s in node.sizes if s >= len(x.support)]:
             if x.value < self.best[s].value - self.hidden(s):
-                rounding = self.f.rounding(x) if self.best[s].rounding else 0.0
-                self.best[s] = Incumbent(x.value, x.support, rounding)
+                hidden = rounding(self.f, x) if self.best[s].rounding else 0.0
+                self.best[s] = Incumbent(x.value, x.support, hidden)
             self.closed[s] = min(self.closed[s], node.bound)
             node.sizes.discard(s)
 
     def _narrow(self, node: Node) -> None:
-        """Leave out the sizes at which nothing better can be in the node."""
+        """Discard the sizes at which nothing better can be in the node."""
         for s in sorted(node.sizes):
             bound = max(node.bound, self.root_bound[s])
             if bound < self.cut(s):
@@ -130,13 +138,13 @@ class ConvexTree:
             node.sizes.discard(s)
 
     def _fix(self, node: Node, x: Iterate, without: dict[int, float], deadline: float) -> None:
-        """What the relaxation says of a node that is of interest at one size, and of the root."""
+        """Improve the bound of a node that is of interest at one size, or of the root."""
         if self.nodes == 1:
             cost = np.array([without[j] for j in self.choosable.tolist()])
             self.if_out = dict.fromkeys(node.sizes, cost)
         if self.relaxation is None or (len(node.sizes) > 1 and self.nodes > 1):
             return
-        p, helpful = x.x[self.choosable] if node.p is None else node.p, False
+        p, helpful = x.x[self.coordinates] if node.p is None else node.p, False
         for s in sorted(node.sizes):
             if time.monotonic() > deadline:
                 return
@@ -153,15 +161,13 @@ class ConvexTree:
         if self.nodes == 1 and not helpful:
             self.relaxation = None
 
-    def _relaxed(
-        self, node: Node, s: int, p: NDArray[np.float64], deadline: float
-    ) -> tuple[NDArray[np.float64], Bounds]:
-        """A better p for one size, and what it says."""
+    def _relaxed(self, node: Node, s: int, p: Vector, deadline: float) -> tuple[Vector, Bounds]:
+        """Return a better p for one size, and what it says."""
         assert self.relaxation is not None
         states, k = node.states[None], np.array([s - int((node.states == IN).sum())])
         best = p, self.relaxation.bound(p, states, k)
-        for _ in range(ROOT_ROUNDS if self.nodes == 1 else 2):
-            p = self.relaxation.improve(p, states, k, ROUND, deadline)
+        for _ in range(ROOT_ROUNDS if self.nodes == 1 else NODE_ROUNDS):
+            p = self.relaxation.improve(p, states, k, PROXIMAL_STEPS, deadline)
             found, before = self.relaxation.bound(p, states, k), float(best[1].node[0])
             gain = float(found.node[0]) - before
             if gain > 0:
@@ -171,6 +177,7 @@ class ConvexTree:
         return best
 
     def _children(self, node: Node, x: Iterate, without: dict[int, float]) -> Iterator[Node]:
+        """Make the children, each without one free feature, the dearest first."""
         free = np.flatnonzero(node.states == FREE)
         bounds = np.array([without[j] for j in self.choosable[free].tolist()])
         states = node.states.copy()
@@ -182,7 +189,8 @@ class ConvexTree:
             child = states.copy()
             child[free[place]] = OUT
             bound = max(float(bounds[place]), node.bound)
-            yield Node(bound, next(self._numbers), child, sizes, node.p, x)
+            above = x if self.warm_starts else None
+            yield Node(bound, next(self._numbers), child, sizes, node.p, above)
             states[free[place]] = IN
 
     def _push(self, node: Node) -> None:

@@ -14,32 +14,34 @@ import time
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
+from ellzero.certificates.tolerances import EPS, SMALLEST_SPLIT
 from ellzero.supports import Matrix, Vector
 
-SMALLEST = 1e-9
-"""On the unit scale, a d below this divides rounding by almost nothing: there is no split."""
-
 BARRIERS = 10.0 ** -np.arange(1, 7)
+"""Weights μ of the barrier, in units of wᵀd over the number of features."""
+
+NEWTON_STEPS = 8
+"""Newton steps for each barrier; more seldom follow."""
 
 
 def certified(C: Matrix, d: Vector) -> Vector | None:
-    """d, lowered until C − diag(d) ⪰ 0 for certain; None where nothing positive is left."""
-    rounding = 8 * len(C) * np.finfo(float).eps * (np.abs(C).sum(axis=0).max() + d.max())
+    """Lower d until C − diag(d) ⪰ 0 for certain; return None where nothing positive is left."""
+    rounding = 8 * len(C) * EPS * (np.abs(C).sum(axis=0).max() + d.max())
     lowest = eigvalsh(C - np.diag(d), subset_by_index=[0, 0])[0]
     d = d - max(rounding - lowest, 0.0)
-    return d if d.min() > SMALLEST else None
+    return d if d.min() > SMALLEST_SPLIT else None
 
 
 def uniform(C: Matrix) -> Vector | None:
-    """The least eigenvalue of C, in every place."""
+    """Return the least eigenvalue of C in every place, or None where it is too small."""
     lowest = eigvalsh(C, subset_by_index=[0, 0])[0]
-    return certified(C, np.full(len(C), lowest)) if lowest > SMALLEST else None
+    return certified(C, np.full(len(C), lowest)) if lowest > SMALLEST_SPLIT else None
 
 
 def weighted(
     C: Matrix, w: Vector, start: Vector, floor: float, deadline: float = np.inf
 ) -> Vector | None:
-    """d that (nearly) maximises wᵀd subject to C − diag(d) ⪰ 0 and d ≥ floor.
+    """Return a d that nearly maximises wᵀd subject to C − diag(d) ⪰ 0 and d ≥ floor.
 
     Newton's method on wᵀd + μ log det(C − diag d) + μ Σ log(d − floor), for smaller and smaller μ.
     `start` must leave C − diag(start) positive definite. At the deadline it ends with what it has.
@@ -48,15 +50,17 @@ def weighted(
     w = w / max(w.sum(), 1e-300)
     scale = float(w @ start)
     for mu in BARRIERS * scale / len(C):
-        for _ in range(8):
+        for _ in range(NEWTON_STEPS):
             if time.monotonic() > deadline:
                 return certified(C, d)
             M = _inverse(C - np.diag(d))
-            if M is None:
-                return None
+            if M is None:  # rounding says that d is at the end of what is allowed
+                return certified(C, d)
             slack = 1 / (d - floor)
             gradient = w - mu * M.diagonal() + mu * slack
-            step = np.linalg.solve(mu * (M * M + np.diag(slack**2)), gradient)
+            _, step, failed = lapack.dposv(mu * (M * M + np.diag(slack**2)), gradient)
+            if failed:
+                return certified(C, d)
             length = _longest(C, d, step, floor)
             d = d + length * step
             if gradient @ step < 0.1 * mu:
@@ -65,6 +69,7 @@ def weighted(
 
 
 def _longest(C: Matrix, d: Vector, step: Vector, floor: float) -> float:
+    """Return the longest step, halved until C − diag(d) stays positive definite."""
     length = 1.0
     while length > 1e-8:
         trial = d + length * step

@@ -8,19 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellzero.certificates.perspective import FREE, IN, OUT, States
-from ellzero.supports import Matrix, Support, Vector
+from ellzero.supports import Mask, Matrix, Support, Vector
 
-KEPT_BYTES = 1 << 28
-"""Tableaux of open nodes take at most this much memory; others are made anew when needed."""
+BYTES_OF_TABLEAUX = 1 << 28
+"""Memory for the tableaux of open nodes. Further tableaux are made anew when they are needed."""
+
+FIRST_SLOTS = 64
+"""Nodes that there is room for at first."""
 
 
 @dataclass
 class Incumbent:
-    """The best model known, as a value and a support, and what rounding may hide of the value."""
+    """The best model known: its value, its support, and what rounding may hide of the value."""
 
     value: float
     support: Support
     rounding: float = 0.0
+
+
+def cut(best: Incumbent, margin: float, gap: float) -> float:
+    """Return the bound from which on a node cannot hold a model that matters."""
+    return best.value - max(margin, gap * abs(best.value))
 
 
 @dataclass
@@ -35,7 +43,7 @@ class Nodes:
     def __len__(self) -> int:
         return len(self.bound)
 
-    def __getitem__(self, which: NDArray[np.bool_]) -> Nodes:
+    def __getitem__(self, which: Mask) -> Nodes:
         kept = [self.tableaux[i] for i in np.flatnonzero(which)]
         return Nodes(self.states[which], self.bound[which], self.p[which], kept)
 
@@ -48,18 +56,18 @@ class Nodes:
         return self.states != OUT
 
     def to_add(self, s: int) -> NDArray[np.intp]:
-        """How many free features may still be chosen."""
+        """Return how many free features each node may still choose."""
         return s - (self.states == IN).sum(axis=1)
 
 
 class Open:
-    """The nodes still to be looked at; gives out those of least bound."""
+    """The nodes still to be looked at. It gives out those of least bound first."""
 
     def __init__(self, n: int):
         self.n = n
-        self._bound = np.full(64, np.inf)
-        self._states = np.zeros((64, n), dtype=np.int8)
-        self._p = np.zeros((64, n), dtype=np.float32)  # any p gives a bound
+        self._bound = np.full(FIRST_SLOTS, np.inf)
+        self._states = np.zeros((FIRST_SLOTS, n), dtype=np.int8)
+        self._p = np.zeros((FIRST_SLOTS, n), dtype=np.float32)  # every p gives a bound
         self._tableaux: dict[int, Matrix] = {}
         self.count = 0
 
@@ -77,14 +85,14 @@ class Open:
             vacant = np.flatnonzero(np.isinf(self._bound))[: len(nodes)]
         self._bound[vacant], self._states[vacant] = nodes.bound, nodes.states
         self._p[vacant] = nodes.p
-        room = KEPT_BYTES // (8 * (self.n + 1) ** 2) - len(self._tableaux)
+        room = BYTES_OF_TABLEAUX // (8 * (self.n + 1) ** 2) - len(self._tableaux)
         for slot, T in zip(vacant.tolist(), nodes.tableaux[: max(room, 0)], strict=False):
             if T is not None:
                 self._tableaux[slot] = T
         self.count += len(nodes)
 
     def pop(self, count: int, deepest: bool = False) -> Nodes:
-        """The nodes of least bound, or those of most, whose children soon end."""
+        """Take out the nodes of least bound, or those of largest bound, whose children soon end."""
         keys = np.where(np.isinf(self._bound), np.inf, -self._bound) if deepest else self._bound
         count = min(count, self.count)
         slots = np.argpartition(keys, count - 1)[:count]

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from ellzero.certificates.tolerances import EPS
 from ellzero.supports import Matrix, Vector
 
 States = NDArray[np.int8]
@@ -36,11 +37,14 @@ Counts = NDArray[np.intp]
 IN, FREE, OUT = 1, 0, -1
 
 RATES = 4.0 ** np.arange(-4, 4)
-"""Step sizes of ADMM that are tried, in units of the geometric mean of 1 and the largest of Q."""
+"""Step sizes of ADMM that are tried, in units of √(the largest eigenvalue of Q)."""
+
+OVER_RELAXATION = 1.6
+"""ADMM goes this far towards its linear solve; 1.5 to 1.8 is usual, and quicker than 1."""
 
 
 class Bounds(NamedTuple):
-    """Of each node, and of its children in which a free feature is in or out."""
+    """Bounds of nodes, and of their children in which a free feature is in or out."""
 
     node: Vector
     if_in: Matrix
@@ -48,7 +52,7 @@ class Bounds(NamedTuple):
 
 
 class Perspective:
-    """The relaxation for one split."""
+    """The perspective relaxation for one split."""
 
     def __init__(self, C: Matrix, c: Vector, v: float, d: Vector):
         self.root = np.sqrt(d)
@@ -60,7 +64,7 @@ class Perspective:
         self.rate = float(np.sqrt(max(self.eigen.max(), 1e-6)))
 
     def tune(self, states: States, k: Counts, steps: int, deadline: float = np.inf) -> Matrix:
-        """Take the step size that gives the best bound at one node, and the p it leads to."""
+        """Choose the step size with the best bound at one node, and return the p it leads to."""
         rates = self.rate * RATES
         many, ks = np.repeat(states, len(rates), axis=0), np.repeat(k, len(rates))
         p, _ = self.improve(np.zeros(many.shape), many, ks, steps, deadline, rates[:, None])
@@ -77,7 +81,7 @@ class Perspective:
         deadline: float = np.inf,
         rate: Any = None,
     ) -> tuple[Matrix, Matrix]:
-        """A better p for every node, and the weights u that go with it."""
+        """Return a better p for every node, and the weights u that go with it."""
         rho = self.rate if rate is None else rate
         inner = 1 / (self.eigen + rho) - 1 / rho
         z = np.where(states == OUT, 0.0, p)
@@ -88,27 +92,27 @@ class Perspective:
                 break
             b = self.c + rho * (z - y)
             w = b / rho + ((b @ self.basis) * inner) @ self.basis.T
-            y += 1.6 * w - 0.6 * z  # over-relaxed
+            y += OVER_RELAXATION * w - (OVER_RELAXATION - 1) * z
             u = weights(np.abs(y), 1 / rho, states, k)
             z = y * (rho * u / (1 + rho * u))
             y -= z
         return z, u
 
     def bound(self, p: Matrix, states: States, k: Counts) -> Bounds:
-        """What p says of every node and of its children."""
+        """Return what p says of every node and of its children, less rounding."""
         Qp = p @ self.Q
         r = self.c - Qp
         norm, left = np.linalg.norm(p, axis=1), np.linalg.norm(r, axis=1)
         size = self.eigen.max() * norm * (norm + left) + np.linalg.norm(self.c) * left
-        base = self.v - 0.5 * np.einsum("bi,bi->b", p, Qp) - 4 * np.finfo(float).eps * size
+        base = self.v - 0.5 * np.einsum("bi,bi->b", p, Qp) - 4 * EPS * size
         return separable_bounds(base, r**2, states, k)
 
 
 def separable_bounds(base: Vector, scores: Matrix, states: States, k: Counts) -> Bounds:
-    """base − ½ Σ_in score − ½ (sum of the k largest scores among the free).
+    """Return base − ½ Σ_in score − ½ (sum of the k largest scores among the free), by node.
 
-    A feature that must be in replaces the k-th largest, one that must be out leaves its place to
-    the next: that gives the bounds of the children.
+    In the bounds of the children, a feature that must be in replaces the k-th largest score, and a
+    feature that must be out leaves its place to the next score.
     """
     free = states == FREE
     ordered = -np.sort(np.where(free, -scores, 0.0), axis=1)
@@ -124,10 +128,10 @@ def separable_bounds(base: Vector, scores: Matrix, states: States, k: Counts) ->
 
 
 def weights(a: Matrix, offset: Matrix | float, states: States, k: Counts) -> Matrix:
-    """u_j = clip(t a_j − offset, 0, 1) with the t that makes the free ones add up to k, by row.
+    """Return u_j = clip(t a_j − offset, 0, 1) with the t for which the free u_j add up to k.
 
-    The sum is piecewise linear in t; sorting where the pieces begin and end finds the piece.
-    Where all free features have room, and for features that are in, u = 1.
+    Each row is a node. The sum is piecewise linear in t; sorting where the pieces begin and end
+    finds the piece. Where all free features have room, and for features that are in, u = 1.
     """
     free = states == FREE
     top = np.where(free, a, 0.0).max(axis=1, keepdims=True)

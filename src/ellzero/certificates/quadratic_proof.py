@@ -11,21 +11,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ellzero.algorithms.sweep import tableau
-from ellzero.certificates.nodes import Incumbent
-from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree, removal_costs
+from ellzero.certificates.nodes import Incumbent, cut
+from ellzero.certificates.quadratic_tree import LARGEST_TABLEAU, QuadraticTree
 from ellzero.certificates.root import Root, Splits
-from ellzero.supports import NONE, Matrix, Support, Vector
+from ellzero.certificates.unlimited import Unlimited, exit_costs
+from ellzero.supports import NONE, Mask, Matrix, Support, Vector
 
 LARGEST_TREE = 1000
-"""With more features left than this, the root says all that is said."""
+"""Features up to which a tree branches. With more left, there is only the bound of the root."""
 
 ROOT_SHARE = 0.1
-"""The part of the time that goes into splits."""
+"""The share of the time that goes into better splits; a tree gains more from the rest."""
+
+SECONDS_AT_A_TIME = 0.1
+"""The least time that one size is worked on before the next."""
 
 
 class Level:
-    """One size: what is known of it."""
+    """What is known of one size."""
 
     def __init__(self, s: int, features: Support, best: Incumbent):
         self.s, self.features, self.best = s, features, best
@@ -54,7 +57,13 @@ class QuadraticProof:
         gap: float,
         outside: dict[int, float] | None = None,
     ):
-        """`outside` bounds, by size, all models with a feature that is not among `features`."""
+        """Take the moments of `features`.
+
+        Parameters
+        ----------
+        outside : dict, optional
+            For each size, a bound on all models with a feature that is not among `features`.
+        """
         self.moments, self.features = moments, features
         self.margin, self.gap = margin, gap
         every = np.arange(len(features))
@@ -67,7 +76,7 @@ class QuadraticProof:
         self.splits = Splits(*_parts(moments, every))
 
     def steps(self, deadline: float) -> Iterator[None]:
-        """Work until all is proven; pauses now and then to see whether it should go on."""
+        """Work until all is proven. Pauses now and then, so that the caller can end it."""
         begin = time.monotonic()
         sizes = sorted(self.levels, reverse=True)
         share = ROOT_SHARE * (deadline - begin) / len(sizes)
@@ -78,12 +87,12 @@ class QuadraticProof:
         while waiting:
             for place, level in enumerate(list(waiting)):
                 now = time.monotonic()
-                until = now + max((deadline - now) / (len(waiting) - place), 0.1)
+                until = now + max((deadline - now) / (len(waiting) - place), SECONDS_AT_A_TIME)
                 yield from self._climb(level, until)
             waiting = [level for level in waiting if not level.finished]
 
     def lower_bound(self, s: int) -> float:
-        """Models with fewer features are among those with more, so their bounds hold too."""
+        """Return the best bound at this size or a larger one, whose models include these."""
         return max(level.lower_bound for t, level in self.levels.items() if t >= s)
 
     def best(self, s: int) -> Incumbent:
@@ -100,12 +109,12 @@ class QuadraticProof:
         return exhausted or self.lower_bound(s) >= self._cut(level)
 
     def proven(self, s: int) -> tuple[Support, Support]:
-        """Features that are in every model as good as the best known, and in none."""
+        """Return the features of every model as good as the best known, and those of none."""
         level = self.levels[s]
         return self.features[level.must], self.features[level.must_not]
 
     def _cut(self, level: Level) -> float:
-        return level.best.value - max(self.margin, self.gap * abs(level.best.value))
+        return cut(level.best, self.margin, self.gap)
 
     def _take_root(self, level: Level, until: float, deadline: float) -> None:
         """Bound all models of one size, and leave out what cannot be in a better one."""
@@ -125,14 +134,13 @@ class QuadraticProof:
         if not level.finished:
             self._plant(level, root)
 
-    def _screened(self, level: Level, root: Root, splits: Splits) -> Vector:
-        """Which features are kept; notes those that are proven to be in or out."""
+    def _screened(self, level: Level, root: Root, splits: Splits) -> Mask:
+        """Mark the features that are kept, and note those that are proven to be in or out."""
         if_in, if_out = root.bounds.if_in[0], root.bounds.if_out[0]
         if len(splits.C) <= LARGEST_TABLEAU:
-            every = np.arange(len(splits.C))
-            T = tableau(_moments(self.moments, level.features), every)
-            assert T is not None
-            if_out = np.maximum(if_out, 0.5 * T[-1, -1] + removal_costs(T[None])[0])
+            moments = _moments(self.moments, level.features)
+            T = Unlimited(moments, self.margin).tableau(np.arange(len(splits.C)))
+            if_out = np.maximum(if_out, 0.5 * T[-1, -1] + exit_costs(T[None])[0])
         certain = level.best.value + self.margin
         if level.outside > certain:  # what was left out is in no such model
             level.must = np.union1d(level.must, level.features[if_out > certain])
@@ -143,6 +151,7 @@ class QuadraticProof:
         return kept
 
     def _plant(self, level: Level, root: Root | None) -> None:
+        """Create the tree of a size, over the features that are left."""
         place = {int(j): i for i, j in enumerate(level.features)}
         support = np.array([place[int(j)] for j in level.best.support], dtype=np.intp)
         best = Incumbent(level.best.value, support)
@@ -155,6 +164,7 @@ class QuadraticProof:
         level.tree.plant(np.zeros(n, dtype=np.int8), level.bound, p)
 
     def _climb(self, level: Level, until: float) -> Iterator[None]:
+        """Look at nodes of one size for some time."""
         tree = level.tree
         assert tree is not None
         while not tree.done and time.monotonic() < until:

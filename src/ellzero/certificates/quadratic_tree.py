@@ -2,8 +2,9 @@
 
 A node says of every feature that it is in, out, or free. Two bounds hold for all models of a node:
 
-- *dropping the limit*: the minimum over all features that are not out, read off a swept tableau; a
-  feature that goes out costs x_j²/2h_j more, so each child's bound is known before it is made;
+- *dropping the limit* (`unlimited`): the minimum over all features that are not out, read off a
+  swept tableau; a feature that goes out costs x_j²/2h_j more, so each child's bound is known before
+  it is made;
 - *the perspective relaxation* (`perspective`), for every point p, hence for the parent's point too.
 
 Both also bound the two children of every free feature. Where one child cannot hold anything
@@ -18,20 +19,26 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.algorithms.sweep import pair_changes, pivot, single_changes, tableau
-from ellzero.certificates.nodes import Incumbent, Nodes, Open
+from ellzero.certificates.nodes import Incumbent, Nodes, Open, cut
 from ellzero.certificates.perspective import FREE, IN, OUT, Perspective
-from ellzero.supports import NONE, Matrix, Support, Vector
+from ellzero.certificates.unlimited import Unlimited, without
+from ellzero.core import Features
+from ellzero.objectives.tableau import changes_of_each, pair_changes
+from ellzero.supports import NONE, Mask, Matrix, Support, Vector
 
 LARGEST_TABLEAU = 128
-"""With more features than this, nodes have no tableaux: dropping the limit tells little there."""
+"""Features up to which nodes have tableaux. Of more, dropping the limit tells little."""
 
-BATCH = 1 << 20  # numbers in the tableaux of the nodes that are looked at together
+NUMBERS_AT_ONCE = 1 << 20
+"""Numbers in the tableaux of the nodes that are looked at together: 8 MB, which a cache holds."""
+
+BATCHES = 8, 512
+"""The least and the largest number of nodes that are looked at together."""
 
 CROWDED = 200_000
-"""With more open nodes than this, those that soon end go first."""
+"""Open nodes from which on those that soon end go first, or memory would run out."""
 
-STEPS = 16
+ADMM_STEPS = 16
 """ADMM steps at each node, from the point of its parent."""
 
 
@@ -51,20 +58,21 @@ class QuadraticTree:
         self.margin, self.gap = margin, gap
         self.relaxation = relaxation
         self.n = len(moments) - 1
+        self.unlimited = Unlimited(moments, margin)
         self.has_tableaux = self.n <= LARGEST_TABLEAU
-        self.batch = int(np.clip(BATCH // (self.n + 1) ** 2, 8, 512))
+        self.batch = int(np.clip(NUMBERS_AT_ONCE // (self.n + 1) ** 2, *BATCHES))
         self.nodes = 0
         self.closed = np.inf  # the least bound of a node that needs no further look
         self.open = Open(self.n)
 
     def plant(self, states: NDArray[np.int8], bound: float, p: Vector) -> None:
-        """The root."""
+        """Create the root node."""
         self.open.push(Nodes(states[None], np.array([bound]), p[None], [None]))
 
     @property
     def cut(self) -> float:
         """A node whose bound is at least this need not be looked at."""
-        return self.best.value - max(self.margin, self.gap * abs(self.best.value))
+        return cut(self.best, self.margin, self.gap)
 
     @property
     def lower_bound(self) -> float:
@@ -81,7 +89,7 @@ class QuadraticTree:
         nodes = nodes[self._unfinished(nodes)]
         if not len(nodes):
             return
-        T = self._stack(nodes) if self.has_tableaux else None
+        T = self.unlimited.stack(nodes) if self.has_tableaux else None
         nodes, if_in, if_out, u = self._bounded(nodes, T)
         nodes, going = self._fixed(nodes, if_in, if_out)
         alive = self._promising(nodes)
@@ -95,50 +103,18 @@ class QuadraticTree:
 
     # bounds
 
-    def _stack(self, nodes: Nodes) -> Matrix:
-        """The tableaux of all features that are not out; made anew where they have lost digits."""
-        T = np.stack(
-            [
-                self._tableau(usable) if known is None else known
-                for known, usable in zip(nodes.tableaux, nodes.usable, strict=True)
-            ]
-        )
-        lost = self._dropped(nodes, T)[1]
-        for i in np.flatnonzero(lost > 0.01 * self.margin):
-            T[i] = self._tableau(nodes.usable[i])
-        return T
-
-    def _dropped(self, nodes: Nodes, T: Matrix) -> tuple[Vector, Vector]:
-        """f at the minimisers that the tableaux give, less what they and rounding may hide.
-
-        With g the gradient there, the minimum is ½ gᵀC⁻¹g below; evaluating f errs by a few units
-        in the last place of its largest terms.
-        """
-        C, c = self.moments[:-1, :-1], self.moments[:-1, -1]
-        x = np.where(nodes.usable, T[:, :-1, -1], 0.0)
-        g = np.where(nodes.usable, c - x @ C, 0.0)
-        lost = np.abs(np.einsum("bi,bij,bj->b", g, T[:, :-1, :-1], g))
-        size = np.abs(x) @ np.abs(c) + np.einsum("bi,bi->b", np.abs(x) @ np.abs(C), np.abs(x))
-        lost += 4 * np.finfo(float).eps * size
-        return 0.5 * self.moments[-1, -1] - 0.5 * (x @ c + np.einsum("bi,bi->b", x, g)) - lost, lost
-
-    def _tableau(self, usable: NDArray[np.bool_]) -> Matrix:
-        T = tableau(self.moments, np.flatnonzero(usable))
-        assert T is not None, "the features of a tree are independent"
-        return T
-
     def _bounded(self, nodes: Nodes, T: Matrix | None) -> tuple[Nodes, Matrix, Matrix, Matrix]:
-        """Better bounds for the nodes, and for both children of each free feature."""
+        """Return the nodes with better bounds, bounds of both children of each free feature, and
+        the weights of the relaxation."""
         bound, p, k = nodes.bound, nodes.p, nodes.to_add(self.s)
         u = np.full(nodes.states.shape, 0.5)
         if_out = np.full(nodes.states.shape, -np.inf)
         if_in = if_out
         if T is not None:
-            dropped, _ = self._dropped(nodes, T)
-            bound = np.maximum(bound, dropped)
-            if_out = dropped[:, None] + removal_costs(T)
+            minima, if_out = self.unlimited.bounds(nodes, T)
+            bound = np.maximum(bound, minima)
         if self.relaxation is not None:
-            p, u = self.relaxation.improve(p, nodes.states, k, STEPS)
+            p, u = self.relaxation.improve(p, nodes.states, k, ADMM_STEPS)
             found = self.relaxation.bound(p, nodes.states, k)
             bound = np.maximum(bound, found.node)
             if_in, if_out = found.if_in, np.maximum(if_out, found.if_out)
@@ -147,10 +123,8 @@ class QuadraticTree:
         if_out = np.where(free, np.maximum(if_out, bound[:, None]), bound[:, None])
         return replace(nodes, bound=bound, p=p), if_in, if_out, u
 
-    def _fixed(
-        self, nodes: Nodes, if_in: Matrix, if_out: Matrix
-    ) -> tuple[Nodes, NDArray[np.bool_]]:
-        """Fix features of which one child needs no look; and which features go out."""
+    def _fixed(self, nodes: Nodes, if_in: Matrix, if_out: Matrix) -> tuple[Nodes, Mask]:
+        """Fix features of which one child needs no look, and mark those that go out."""
         must, must_not = nodes.free & (if_out >= self.cut), nodes.free & (if_in >= self.cut)
         self._close(if_out[must])
         self._close(if_in[must_not])
@@ -159,8 +133,8 @@ class QuadraticTree:
         bound = np.where(hopeless, np.maximum(nodes.bound, self.cut), nodes.bound)
         return replace(nodes, states=states, bound=bound), must_not & ~hopeless[:, None]
 
-    def _promising(self, nodes: Nodes) -> NDArray[np.bool_]:
-        """The nodes that may hold a better model; the others are closed."""
+    def _promising(self, nodes: Nodes) -> Mask:
+        """Mark the nodes that may hold a better model, and close the others."""
         possible = nodes.to_add(self.s) >= 0
         worse = nodes.bound >= self.cut
         self._close(nodes.bound[possible & worse])
@@ -172,20 +146,14 @@ class QuadraticTree:
     # branching
 
     def _branching(self, nodes: Nodes, u: Matrix, if_out: Matrix) -> Support:
-        """The free feature of largest weight below one; where weights tell nothing, the dearest."""
+        """Choose the free feature of largest weight below one; of equals the dearest to leave."""
         cost = if_out - nodes.bound[:, None]
         dear = cost / (1e-300 + cost.max(axis=1, initial=0.0, keepdims=True))
         score = np.where(u < 1, u, 0.0) + 1e-6 * dear
         return np.argmax(np.where(nodes.free, score, -np.inf), axis=1)
 
     def _branch(
-        self,
-        nodes: Nodes,
-        T: Matrix | None,
-        going: NDArray[np.bool_],
-        j: Support,
-        state: int,
-        bound: Vector,
+        self, nodes: Nodes, T: Matrix | None, going: Mask, j: Support, state: int, bound: Vector
     ) -> None:
         """Make the children in which feature j has this state; `going` go out in any case."""
         states, going = nodes.states.copy(), going.copy()
@@ -196,13 +164,13 @@ class QuadraticTree:
         born = self._promising(children)
         children = children[born]
         if T is not None:
-            children.tableaux = list(_without(T[born], going[born]))
+            children.tableaux = list(without(T[born], going[born]))
         self.open.push(children)
 
     # ends
 
-    def _unfinished(self, nodes: Nodes) -> NDArray[np.bool_]:
-        """All nodes but those whose minimum can be written down, which is done."""
+    def _unfinished(self, nodes: Nodes) -> Mask:
+        """Mark all nodes but those whose minimum has a closed form, and finish these."""
         k, free = nodes.to_add(self.s), nodes.free.sum(axis=1)
         ends = (k <= 2) | (free - k <= 2)
         for i in np.flatnonzero(ends):
@@ -210,19 +178,17 @@ class QuadraticTree:
         return ~ends
 
     def _finish(self, states: NDArray[np.int8], k: int) -> None:
-        """The best model of a node to which two features can be added, or two must leave."""
+        """Note the best model of a node to which two features can be added, or two must leave."""
         free = np.flatnonzero(states == FREE)
         adds = k <= 2
         count = min(k, len(free)) if adds else len(free) - k
         S = np.flatnonzero(states == IN if adds else states != OUT)
-        T = tableau(self.moments, S)
-        assert T is not None, "the features of a tree are independent"
-        part = np.append(free, self.n)
-        for change in best_changes(T[np.ix_(part, part)], max(count, 0)):
-            self._note(np.setxor1d(S, free[change]).astype(np.intp))
+        T = self.unlimited.tableau(S)
+        for change in best_changes(T, self.unlimited.features, free, max(count, 0)):
+            self._note(np.setxor1d(S, change).astype(np.intp))
 
     def _note(self, S: Support) -> None:
-        """A model that is the best of its node, or may be."""
+        """Note a model that is the best of its node, or may be."""
         c = self.moments[S, -1]
         x = np.linalg.solve(self.moments[np.ix_(S, S)], c)
         value = 0.5 * float(self.moments[-1, -1] - c @ x)
@@ -231,30 +197,18 @@ class QuadraticTree:
             self.best = Incumbent(value, S)
 
 
-def removal_costs(T: Matrix) -> Matrix:
-    """At least what leaving out a feature costs, for stacks of tableaux; 0 where it is unclear."""
-    changes = single_changes(T)
-    return np.where(np.isfinite(changes), (1 - 1e-6) * changes, 0.0)
+def best_changes(T: Matrix, features: Features, free: Support, count: int) -> list[Support]:
+    """Return which `count` ≤ 2 of the free features enter or leave best.
 
-
-def best_changes(T: Matrix, count: int) -> list[Support]:
-    """Which `count` ≤ 2 features enter or leave best; several answers where rounding decides."""
+    Where rounding decides there are several answers.
+    """
     if count == 0:
         return [NONE]
-    single = single_changes(T)
     if count == 1:
-        unclear = np.flatnonzero(np.isinf(single))[:, None]
-        return [np.array([int(np.argmin(single))]), *unclear]
-    every = np.arange(len(single))
-    pairs = pair_changes(T, every, every)
-    unclear = np.argwhere(np.triu(np.isinf(pairs), 1))
-    np.fill_diagonal(pairs, np.inf)
+        single = changes_of_each(T)[free]
+        unclear = free[np.isinf(single)][:, None]
+        return [free[[int(np.argmin(single))]], *unclear]
+    pairs = pair_changes(T, features, free, free)
+    unclear = free[np.argwhere(np.triu(np.isinf(pairs), 1))]
     i, j = divmod(int(np.argmin(pairs)), len(pairs))
-    return [np.array([i, j]), *unclear]
-
-
-def _without(T: Matrix, going: NDArray[np.bool_]) -> Matrix:
-    """The stack of tableaux after these features leave."""
-    for node, j in zip(*going.nonzero(), strict=True):
-        pivot(T[node], j)
-    return T
+    return [free[[i, j]], *unclear]

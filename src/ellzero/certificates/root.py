@@ -17,13 +17,20 @@ from ellzero.certificates.perspective import Bounds, Perspective
 from ellzero.linalg import inverse_of
 from ellzero.supports import Matrix, Vector
 
-STEPS = 200
-"""ADMM steps at the root."""
+ADMM_STEPS = 200
+"""ADMM steps at the root, where a better bound fixes features in the whole tree."""
 
 SPLIT_SIZES = range(25, 301)
 """With fewer features a tree is quicker than a better split; with more a split takes too long."""
 
-LENGTHS = (1.0, 0.5, 0.2)
+STEP_LENGTHS = (1.0, 0.5, 0.2)
+"""Shares of the way to a better split that are tried."""
+
+WORTHWHILE = 0.02
+"""Splits are sought as long as the last one closed this share of what is missing."""
+
+SPLITS_TRIED = 3
+"""Splits of other sizes that a size tries first."""
 
 
 @dataclass
@@ -42,8 +49,9 @@ class Root:
 
 
 def root_of(relaxation: Perspective, d: Vector, s: int, deadline: float) -> Root:
+    """Solve the relaxation of one split for all models of size s."""
     states, k = np.zeros((1, len(d)), dtype=np.int8), np.array([s])
-    steps = STEPS if len(d) in SPLIT_SIZES else STEPS // 4
+    steps = ADMM_STEPS if len(d) in SPLIT_SIZES else ADMM_STEPS // 4
     p = relaxation.tune(states, k, steps // 4, deadline)
     p, u = relaxation.improve(p, states, k, steps, deadline)
     x2 = (p[0] / relaxation.root) ** 2
@@ -61,7 +69,7 @@ class Splits:
         self.known = [d for d in (even, self._by_inverse()) if d is not None]
 
     def _by_inverse(self) -> Vector | None:
-        """1/h with h the diagonal of C⁻¹, over the largest eigenvalue of C⁻¹ with unit diagonal.
+        """Return 1/h, h the diagonal of C⁻¹, over the largest eigenvalue μ of the scaled C⁻¹.
 
         C⁻¹ ⪯ μ diag(h) is the same as C ⪰ diag(1/μh).
         """
@@ -73,11 +81,13 @@ class Splits:
         return certified(self.C, 0.999 / (eigh(scaled, eigvals_only=True)[-1] * h))
 
     def best(self, s: int, enough: float, until: float, deadline: float) -> Root | None:
-        """The best root found: better splits are sought while its value is not `enough`, `until`
-        some time; at the deadline everything ends."""
+        """Return the best root found, or None if the deadline left time for none.
+
+        Better splits are sought while the value of the root is not `enough`, `until` some time.
+        """
         roots = [
             self._root(d, s, deadline)
-            for tried, d in enumerate(self.known[-3:])
+            for tried, d in enumerate(self.known[-SPLITS_TRIED:])
             if not tried or time.monotonic() < deadline
         ]
         if not roots:
@@ -85,7 +95,7 @@ class Splits:
         best = max(roots, key=lambda root: root.value)
         while len(self.C) in SPLIT_SIZES and best.value < enough and time.monotonic() < until:
             better = self._ascended(best, s, deadline)
-            if better is None or better.value - best.value < 0.02 * (enough - best.value):
+            if better is None or better.value - best.value < WORTHWHILE * (enough - best.value):
                 best = better or best
                 break
             best = better
@@ -93,13 +103,14 @@ class Splits:
         return best
 
     def _ascended(self, root: Root, s: int, deadline: float) -> Root | None:
+        """Step towards the split that is best for the slopes of this root (Frank and Wolfe)."""
         w = root.slopes + 1e-3 * root.slopes.max()
         if not w.any():
             return None
         towards = weighted(self.C, w, np.full(len(w), self.lowest), 0.01 * self.lowest, deadline)
         if towards is None:
             return None
-        for length in LENGTHS:
+        for length in STEP_LENGTHS:
             if time.monotonic() > deadline:
                 return None
             trial = self._root(root.d + length * (towards - root.d), s, deadline)

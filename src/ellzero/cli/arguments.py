@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,25 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ellzero.cli.console import UsageError, counted, grouped, note, shown
+from ellzero.cli.console import UsageError, note
 from ellzero.cli.design import Design, design_of
 from ellzero.cli.missing import MISSING
-from ellzero.cli.sparse_limits import LARGEST_INDEX, MAX_FEATURES
-from ellzero.cli.table import MATRIX_TARGETS, SUFFIXES, Table, format_of, read
 from ellzero.cli.target import TASKS
+from ellzero.data.io.columns import not_numbers, pandas
+from ellzero.data.io.formats import FORMATS, Options, format_of
+from ellzero.data.io.formats import read_table as read
+from ellzero.data.io.libsvm import LARGEST_INDEX, MAX_FEATURES
+from ellzero.data.io.table import Table
 from ellzero.files import check_writable
 from ellzero.selection import METHODS as ALGORITHMS
 from ellzero.silence import warning_filter
+from ellzero.wording import counted, grouped, shown
 
 METHODS = ("auto", *ALGORITHMS)
 FOLDS = 5
 PROOF_SECONDS = 60
+
+ARGUMENT_AT_END = re.compile(r"(?<= )(separator|features|format)=(\S+)$")
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -74,7 +81,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="a table: CSV or TSV with a header, Parquet, LIBSVM, ARFF or npz; also as .gz",
     )
-    parser.add_argument("--format", choices=tuple(SUFFIXES), help="if the name does not say it")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="if the name does not say it")
     parser.add_argument(
         "--separator", type=separator, metavar="C", help="between the columns of a CSV file, or tab"
     )
@@ -161,12 +168,47 @@ def read_table(args: argparse.Namespace, words: Collection[str]) -> Table:
 
     words : columns of a text file whose entries are words, also if they look like numbers
     """
-    return read(args.data, args.format, args.separator, args.decimal, words, args.features)
+    kind = _format(args)
+    form, sparse = FORMATS[kind], [name for name, form in FORMATS.items() if form.is_sparse]
+    for option, value in (("--separator", args.separator), ("--decimal", args.decimal)):
+        if value is not None and form.separator is None:
+            raise UsageError(f"{option}: is for text; a {kind} file has none.")
+    if args.features is not None and not form.is_sparse:
+        raise UsageError(f"--features: is for {' and '.join(sparse)} files, not for {kind}.")
+    options = Options(args.separator, args.decimal, words, args.features)
+    try:
+        table = read(args.data, kind, options)
+    except ValueError as error:
+        raise ValueError(_with_option(str(error))) from error
+    if form.separator is not None and not len(not_numbers(pandas().Series(table.columns))):
+        names = f"the first line of {args.data} is taken for names"
+        note(f"{names}, and all of them are numbers", "warning")
+    return table
+
+
+def _format(args: argparse.Namespace) -> str:
+    """Return the format that is asked for, or that the name of the file says."""
+    kind = args.format or format_of(args.data)
+    if kind is not None:
+        return kind
+    if args.data.is_dir():
+        raise IsADirectoryError(f"{args.data} is a folder; name a file in it.")
+    raise UsageError(
+        f"{args.data}: the ending of the name does not say what it is; name one with --format: "
+        f"{', '.join(FORMATS)}."
+    )
+
+
+def _with_option(message: str) -> str:
+    """Name the option for the argument of Python at the end of a message."""
+    return ARGUMENT_AT_END.sub(
+        lambda found: f"--{found[1]}" + f" {found[2]}".replace(r"'\t'", "tab"), message
+    )
 
 
 def read_design(args: argparse.Namespace) -> Design:
     """DATA as the options want it, once these make sense; the task that was guessed is said."""
-    target = args.target or MATRIX_TARGETS.get(args.format or format_of(args.data))
+    target = args.target or FORMATS[_format(args)].target
     if target is None:
         raise UsageError("--target: say which column is to be predicted.")
     _check_roles(args, target)

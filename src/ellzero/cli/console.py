@@ -4,79 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ellzero.core import Iterate
 from ellzero.files import writing
+from ellzero.wording import END_OF_ISOLATE, ISOLATE, escaped
 
-LONGEST_NAME = 60
 LONGEST_MESSAGE = 4000
-LONGEST_LIST = 8
 LONGEST_LINE = 100
 
 OUTPUT = "standard output"
 """What errors call it."""
 
-RIGHT_TO_LEFT = {"R", "AL"}
-ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
-
 
 class UsageError(ValueError):
     """The command line is wrong, whatever the files hold."""
-
-
-def escaped(text: str, allowed: str = "") -> str:
-    """The text without anything a terminal would obey: control characters are spelt out.
-
-    >>> escaped("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
-    """
-    return "".join(
-        c if c.isprintable() or c in allowed else c.encode("unicode_escape").decode("ascii")
-        for c in text
-    )
-
-
-def shown(name: Any, longest: int = LONGEST_NAME) -> str:
-    """A name from a file, fit to be printed: escaped, cut in its middle, kept in its place.
-
-    >>> shown("x" * 100, longest=11)
-    'xxxxx…xxxxx'
-    """
-    text = str(name)
-    if len(text) > longest:
-        half = longest // 2
-        text = f"{text[:half]}…{text[-half:]}"
-    if text.isascii() and text.isprintable():  # a file may have a million names
-        return text
-    if any(unicodedata.bidirectional(c) in RIGHT_TO_LEFT for c in text):
-        return f"{ISOLATE}{escaped(text)}{END_OF_ISOLATE}"
-    return escaped(text)
-
-
-def listed(names: Iterable[Any]) -> str:
-    """The first names, quoted, and how many more there are."""
-    names = list(names)
-    first = ", ".join(f"'{shown(name)}'" for name in names[:LONGEST_LIST])
-    rest = len(names) - LONGEST_LIST
-    return first + (f" and {rest} more" if rest > 0 else "")
-
-
-def counted(n: int, noun: str) -> str:
-    """
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1 200 rows')
-    """
-    return f"{grouped(n)} {noun}{'' if n == 1 else 's'}"
-
-
-def grouped(n: int) -> str:
-    """Return a whole number with its digits in groups of three."""
-    return f"{n:,}".replace(",", " ")
 
 
 def note(message: str, kind: str = "") -> None:

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.checks import closest
-from ellzero.cli.columns import LARGEST, as_numbers, as_words, fault, is_number, n_too_large
-from ellzero.cli.console import counted, listed, shown
+from ellzero.cli.columns import LARGEST, fault, n_too_large
 from ellzero.cli.missing import Fills, complete
-from ellzero.cli.table import Table
 from ellzero.cli.target import Target, target_of
-from ellzero.datasets.formats import pandas
+from ellzero.data.io.columns import as_categories, as_numbers, is_number, pandas
+from ellzero.data.io.table import Table
 from ellzero.datasets.preprocessing import Preprocessing
+from ellzero.wording import counted, listed, shown
 
 WIDE, MANY = 500, 50_000_000
-"""With more 0/1 columns, or more entries in them, the matrix is sparse."""
+"""0/1 columns, and entries in them, above which the matrix is sparse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Design:
 
     @property
     def n_free(self) -> int:
-        """How many features there are to choose from."""
+        """Count the features to choose from."""
         return len(self.terms) - len(self.forced)
 
     @property
     def rows(self) -> str:
-        """The rows used, in words."""
+        """Say in words which rows are used."""
         words = counted(self.X.shape[0], "row")
         if self.n_dropped:
             words += f", {counted(self.n_dropped, 'more row')} dropped for missing values"
@@ -88,7 +88,7 @@ def design_of(
     categorical: Collection[str] = (),
     missing: str = "error",
 ) -> Design:
-    """The options are those of the command line; see `ellzero fit --help`."""
+    """Make a design of a table; the options are those of `ellzero fit --help`."""
     _check_names(table, [target], "--target")
     others = [target] if weights is None else [target, weights]
     for option, names in (("--weights", others[1:]), ("--exclude", exclude)):
@@ -140,7 +140,7 @@ def _hint(name: str, known: list[str]) -> str:
 
 
 def _feature(column: Any, is_categorical: bool) -> Any:
-    """Floats or words, or an error that says what to do with the column."""
+    """Return a column as floats or as categories, or say what to do with it."""
     if is_number(column) and not is_categorical:
         numbers = pandas().Series(as_numbers(column), name=column.name)
         _refuse_large(column.name, n_too_large(numbers))
@@ -151,7 +151,7 @@ def _feature(column: Any, is_categorical: bool) -> Any:
             f"column '{shown(column.name)}' {odd}; --exclude it, or say --categorical if they are "
             "categories."
         )
-    return as_words(column).astype("category")
+    return as_categories(column)
 
 
 def _refuse_large(name: str, n: int) -> None:
@@ -185,13 +185,16 @@ def _matrix(features: Table, fills: Fills) -> tuple[Any, list[Term]]:
 
 
 def _mirrors(term: Term) -> bool:
-    """The first of two levels says nothing that the second does not."""
+    """Say whether a term is the first of two levels, which the second one determines."""
     levels = term.column.levels
     return levels is not None and len(levels) == 2 and term.level == levels[0]
 
 
 def _forced(forced: Collection[str], terms: list[Term]) -> list[int]:
-    """A column stands for all its levels, and of two levels each stands for the other."""
+    """Return the places of the forced terms.
+
+    A column stands for all its levels, and of two levels each stands for the other.
+    """
     places: dict[str, list[int]] = {name: [] for name in forced}
     for j, term in enumerate(terms if forced else ()):
         for name in {term.column.name, *_labels(term)} & places.keys():
@@ -207,7 +210,7 @@ def _forced(forced: Collection[str], terms: list[Term]) -> list[int]:
 
 
 def _labels(term: Term) -> list[str]:
-    """The names of a term: that of its mirror image, too."""
+    """Return the names of a term; of two levels, each has the name of the other, too."""
     levels = term.column.levels
     if levels is None or len(levels) != 2:
         return [term.label]

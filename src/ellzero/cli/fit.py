@@ -22,7 +22,7 @@ from ellzero.cli.arguments import (
     read_design,
     whole,
 )
-from ellzero.cli.console import counted, document, note, searching, shown, write
+from ellzero.cli.console import document, note, searching, write
 from ellzero.cli.design import Design
 from ellzero.cli.model import model_of
 from ellzero.cli.model_file import to_json
@@ -37,6 +37,7 @@ from ellzero.estimators.criteria import CRITERIA
 from ellzero.estimators.cv import BY_FOLDS
 from ellzero.files import write_text
 from ellzero.silence import without_our_warnings
+from ellzero.wording import counted, shown
 
 ADVICE = {
     Status.NO_MINIMISER: "say --alpha 1 or another ridge above 0",

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ellzero.cli.columns import is_number
-from ellzero.cli.console import shown
-from ellzero.cli.table import Table
+from ellzero.data.io.columns import is_number
+from ellzero.data.io.table import Table
+from ellzero.wording import LONGEST_LIST, shown
 
 MISSING = ("error", "drop", "impute")
-LONGEST_LIST = 8
 
 Fills = dict[str, float | str]
-"""What stands for a missing entry of a column."""
+"""By column, what stands for a missing entry."""
 
 
 def complete(features: Table, own: Any, missing: str) -> tuple[Table, Any, Fills, int]:
-    """Features and own columns without gaps, what fills them, and how many were filled.
+    """Return features and own columns without gaps, what fills the gaps, and how many were filled.
 
     own : the frame of the target and the weights, which are never imputed
     """
@@ -80,7 +79,7 @@ def _fill(column: Any) -> float | str:
 
 
 def _median(table: Table, j: int) -> float:
-    """Of a column of the matrix, with the zeros that are not stored."""
+    """Return the median of a column of the matrix, with the zeros that are not stored."""
     stored = table.matrix.data[slice(*table.matrix.indptr[j : j + 2])]
     n_zeros = table.n_rows - len(stored)
     if n_zeros > len(stored):

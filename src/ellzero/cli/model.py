@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ellzero.checks import closest
-from ellzero.cli.columns import as_numbers, as_words, is_number, not_numbers
-from ellzero.cli.console import LONGEST_LIST, counted, listed, shown
 from ellzero.cli.design import MANY, WIDE, Column, Design, Term
-from ellzero.cli.table import Table
-from ellzero.datasets.formats import pandas
+from ellzero.data.io.columns import as_numbers, as_words, is_number, not_numbers, pandas
+from ellzero.data.io.table import Table
 from ellzero.estimators import SparseClassifier, SparseRegressor
+from ellzero.wording import LONGEST_LIST, counted, listed, shown
 
 Stored = tuple[NDArray[np.intp], NDArray[np.float64]]
 """Rows, and what a column of the matrix has in them; all other rows are zero."""

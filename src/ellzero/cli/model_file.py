@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import ellzero
-from ellzero.cli.console import shown
 from ellzero.cli.design import Column, Term
 from ellzero.cli.model import Model
 from ellzero.cli.target import TASKS
+from ellzero.wording import shown
 
 SCHEMA, VERSION = "ellzero.model", 1
 LARGEST_FILE = 1 << 26  # bytes

@@ -18,10 +18,11 @@ from ellzero.cli.arguments import (
     read_design,
     whole,
 )
-from ellzero.cli.console import document, note, searching, shown, write
+from ellzero.cli.console import document, note, searching, write
 from ellzero.cli.design import Design
 from ellzero.files import write_text
 from ellzero.report import study
+from ellzero.wording import shown
 
 LARGEST = 10
 

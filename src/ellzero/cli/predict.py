@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ellzero.cli.arguments import add_file_options, check_output, read_table
-from ellzero.cli.console import counted, document, escaped, listed, note, write
+from ellzero.cli.console import document, note, write
 from ellzero.cli.model import Model
 from ellzero.cli.model_file import load
 from ellzero.cli.spreadsheet import csv_line
-from ellzero.cli.table import Table
+from ellzero.data.io.table import Table
 from ellzero.files import write_text
+from ellzero.wording import counted, escaped, listed
 
 SCHEMA, VERSION = "ellzero.predictions", 1
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def predict(model: Model, table: Table) -> dict[str, Any]:
-    """The predictions, and for classes their probabilities, as lists."""
+    """Return the predictions, and for classes their probabilities, as lists."""
     X, estimator = model.matrix(table), model.estimator()
     told = {"target": model.target, "predictions": estimator.predict(X).tolist()}
     if model.task == "classification":
@@ -58,7 +59,7 @@ def predict(model: Model, table: Table) -> dict[str, Any]:
 
 
 def as_csv(model: Model, predictions: dict[str, Any]) -> str:
-    """One line per row: the prediction, then the probability of every class."""
+    """Write one line per row: the prediction, then the probability of every class."""
     head = ["prediction", *(f"probability_{label}" for label in model.classes)]
     chances = predictions.get("probabilities") or [[]] * len(predictions["predictions"])
     lines = zip(predictions["predictions"], chances, strict=True)

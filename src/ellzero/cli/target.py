@@ -1,4 +1,4 @@
-"""What is to be predicted: numbers or classes."""
+"""The target: what is to be predicted, numbers or classes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellzero.cli.columns import as_numbers, as_words, fault, is_number, n_too_large
-from ellzero.cli.console import counted, shown
-from ellzero.datasets.formats import pandas
+from ellzero.cli.columns import fault, n_too_large
+from ellzero.data.io.columns import as_numbers, as_words, is_number, pandas
+from ellzero.wording import counted, shown
 
 TASKS = ("regression", "classification")
 
@@ -26,19 +26,22 @@ class Target:
 
     @property
     def loss(self) -> str:
-        """What the loss of a model is, in words."""
+        """Say in words what the loss of a model is."""
         if self.task == "regression":
             return "half the sum of squared errors"
         return "the sum of log-losses"
 
     @property
     def fold_error(self) -> str:
-        """What is averaged over the rows of a fold."""
+        """Say in words what is averaged over the rows of a fold."""
         return "mean squared error" if self.task == "regression" else "mean log-loss"
 
 
 def target_of(column: Any, name: str, task: str | None = None) -> Target:
-    """The task is guessed where it is not given: text, or two values, make classes."""
+    """Check a column as the target, and guess the task if none is given.
+
+    Text, or two values, make classes.
+    """
     is_text = not is_number(column)
     if is_text and task != "classification":
         _refuse_text(column, name, task)
@@ -68,7 +71,7 @@ def target_of(column: Any, name: str, task: str | None = None) -> Target:
 
 
 def _refuse_text(column: Any, name: str, task: str | None) -> None:
-    odd = fault(column, few=2)
+    odd = fault(column, n_words=2)
     if odd is None and task == "regression":
         odd = f"holds text such as '{shown(column.iloc[0])}'"
     if odd is not None:
@@ -94,7 +97,7 @@ def _guess(is_text: bool, distinct: int) -> tuple[str, str]:
 
 
 def _classes(values: NDArray[Any]) -> NDArray[Any]:
-    """Classes written as 0.0 and 1.0 are 0 and 1; those of fractions are words."""
+    """Return the classes that numbers stand for: 0.0 is 0, and fractions are words."""
     if values.dtype.kind != "f":
         return values
     if (values % 1 == 0).all() and abs(values).max() < 2**53:

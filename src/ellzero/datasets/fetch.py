@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ellzero.datasets.progress import progress
 from ellzero.files import replacing
+from ellzero.progress import progress
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ SLOWEST = 1024.0  # bytes per second; below it, after TIMEOUT, an attempt is giv
 
 
 def download(url: str, path: Path, check: Callable[[Path], T], sha256: str = "") -> T:
-    """Puts the file of a URL at `path` once its length, its sha256 and its content are right.
+    """Put the file of a URL at `path` once its length, its sha256 and its content are right.
 
     `check` gets the unfinished file and raises ValueError where the content is wrong; what it
     returns is returned. Faults that may pass are tried again, ATTEMPTS times in all. The last one
@@ -49,7 +49,7 @@ def download(url: str, path: Path, check: Callable[[Path], T], sha256: str = "")
 
 
 def _final(error: Exception) -> bool:
-    """Whether trying again is of no use: the server said no, or this machine cannot store."""
+    """Say whether trying again is of no use: the server said no, or the file cannot be stored."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code < 500 and error.code not in (408, 429)
     network = (urllib.error.URLError, ConnectionError, TimeoutError)

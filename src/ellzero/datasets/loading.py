@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ellzero.data.io.columns import pandas
 from ellzero.datasets import fetch
-from ellzero.datasets.formats import checked, pandas, read
+from ellzero.datasets.parts import checked, read
 from ellzero.datasets.preprocessing import Preprocessing
 from ellzero.datasets.registry import ENTRIES, NAMES, Entry, Part, Source, Task
 from ellzero.files import replacing
@@ -38,7 +39,7 @@ class Dataset:
         return tuple(self.X.columns)
 
     def prepare(self, **options: Any) -> tuple[Any, np.ndarray, Preprocessing]:
-        """The paper's A and b, and the fitted `Preprocessing` (which takes the options)."""
+        """Return the paper's A and b, and the fitted `Preprocessing` (which takes the options)."""
         preprocessing = Preprocessing(**options)
         A = preprocessing.fit_transform(self.X)
         return A, self.y[preprocessing.complete(self.X)], preprocessing
@@ -53,7 +54,7 @@ def load(
     target: str | None = None,
     sample: bool = False,
 ) -> Dataset:
-    """One of the paper's data sets (`NAMES`), from the data folder or its public source.
+    """Load one of the paper's data sets (`NAMES`) from the data folder or its public source.
 
     Parameters
     ----------
@@ -113,12 +114,12 @@ def load(
 def locate(
     name: str, *, data_home: str | os.PathLike[str] | None = None, sample: bool = False
 ) -> tuple[Path, ...]:
-    """The files in the data folder that `load` would read; none if it would have to download."""
+    """Return the files in the data folder that `load` would read; none if it had to download."""
     return _locate(_entry(name), data_folder(data_home), sample)[1]
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """`data_home`, else the folder that ELLZERO_DATA names, else one in the user's cache."""
+    """Return `data_home`, else the folder that ELLZERO_DATA names, else one in the user's cache."""
     if data_home is None:
         data_home = os.environ.get("ELLZERO_DATA") or None
     if data_home is not None:
@@ -153,7 +154,7 @@ def _find(part: Part, folder: Path) -> Path | None:
 
 
 def _stacked(frames: list[Any]) -> Any:
-    """Frames one below the other; categories that are not the same become those of both."""
+    """Stack frames; categories that are not the same become those of both."""
     if len(frames) == 1:
         return frames[0]
     pd = pandas()
@@ -180,7 +181,7 @@ def _target(entry: Entry, labels: Any, target: str | None) -> np.ndarray:
 
 
 def _download(entry: Entry, folder: Path) -> tuple[Any, tuple[Path, ...]]:
-    """The frame from the first source that can be had, and the files it is in now."""
+    """Return the frame from the first source that can be had, and the files it is in now."""
     reasons: list[str] = []
     for source in entry.sources:
         if not all(part.downloads or part.openml for part in source):
@@ -213,7 +214,7 @@ def _fetch(part: Part, entry: Entry, folder: Path, reasons: list[str]) -> tuple[
 
 
 def _fetch_openml(part: Part, entry: Entry, folder: Path) -> tuple[Any, Path]:
-    """Through scikit-learn, which checks OpenML's md5; kept as a plain CSV file."""
+    """Fetch a part with scikit-learn, which checks OpenML's md5; keep it as a plain CSV file."""
     from sklearn.datasets import fetch_openml
 
     pandas()
@@ -231,6 +232,7 @@ def _fetch_openml(part: Part, entry: Entry, folder: Path) -> tuple[Any, Path]:
 
 
 def _wanted(entry: Entry, folder: Path, reasons: list[str]) -> str:
+    """Say which files to get by hand, and where to put them."""
     lines = [f"{entry.name} is not in {folder}{' and could not be downloaded' * bool(reasons)}."]
     lines += [f"  {reason}" for reason in reasons]
     lines += ["Get one of these by hand and put it there under the name given:"]

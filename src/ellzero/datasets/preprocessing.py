@@ -12,7 +12,7 @@ from scipy.sparse import linalg as sparse_linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ellzero.datasets.formats import pandas
+from ellzero.data.io.columns import is_number, level_codes, pandas, word_codes
 
 
 class Preprocessing(TransformerMixin, BaseEstimator):
@@ -73,17 +73,17 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         return self._scaled(self._fit(_frame(X)))
 
     def transform(self, X: Any) -> Any:
-        """The matrix of the complete rows: `complete(X)` says which those are."""
+        """Return the matrix of the complete rows: `complete(X)` says which rows are complete."""
         check_is_fitted(self)
         return self._scaled(self._matrix(self._known(X)))
 
     def complete(self, X: Any) -> np.ndarray:
-        """Which rows are kept, as booleans: y[preprocessing.complete(X)] goes with the matrix."""
+        """Say which rows are kept: y[preprocessing.complete(X)] goes with the matrix."""
         check_is_fitted(self)
         return self._complete(self._known(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """`age`, `education=Children`, ..., and `1` for the column of ones."""
+        """Return `age`, `education=Children`, ..., and `1` for the column of ones."""
         check_is_fitted(self)
         names = [
             name if level is None else f"{name}={level}" for name, level in self._columns()
@@ -91,7 +91,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         return np.asarray(names, dtype=object)
 
     def inverse_transform(self, A: Any) -> Any:
-        """The frame that a matrix was made of, but for rows that were discarded."""
+        """Return the frame that a matrix was made of, but for rows that were discarded."""
         check_is_fitted(self)
         columns = self._columns()
         shape = np.shape(A)
@@ -113,7 +113,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
     def original_coef(
         self, x: ArrayLike, intercept: float = 0.0
     ) -> tuple[float, dict[str, float | dict[str, float]]]:
-        """Coefficients of the matrix as an intercept and coefficients of the original columns.
+        """Return the intercept and the coefficients of the original columns.
 
         They are in the original units, with a coefficient for each level of a categorical column;
         zeros are left out. `intercept` is that of a solver that has its own.
@@ -135,19 +135,16 @@ class Preprocessing(TransformerMixin, BaseEstimator):
                 levels[level] = value
         return float(intercept + (x[-1] if self.ones else 0.0)), found
 
-    # what they share
-
     def _fit(self, frame: Any) -> Any:
-        """Learns levels and norms; returns the matrix before it is scaled."""
+        """Learn levels and norms; return the matrix before it is scaled."""
         if isinstance(self.absent, str):
             raise TypeError(f"absent: expected a tuple of words, got {self.absent!r}.")
-        numeric = pandas().api.types.is_numeric_dtype
         self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
         self.n_features_in_ = len(frame.columns)
         self.levels_ = {
-            name: sorted({str(word) for word in column.dropna().unique()} - set(self.absent))
+            name: sorted({*word_codes(column)[0]} - {*self.absent})
             for name, column in frame.items()
-            if not numeric(column)
+            if not is_number(column)
         }
         A = self._matrix(frame)
         if not A.shape[0]:
@@ -157,7 +154,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         return A
 
     def _known(self, X: Any) -> Any:
-        """The columns seen in fit, in that order."""
+        """Return the columns seen in fit, in that order."""
         frame = _frame(X)
         missing = [name for name in self.feature_names_in_ if name not in frame.columns]
         if missing:
@@ -165,7 +162,7 @@ class Preprocessing(TransformerMixin, BaseEstimator):
         return frame[list(self.feature_names_in_)]
 
     def _columns(self) -> list[tuple[str, str | None]]:
-        """(column, level) of each column of the matrix but the ones; numbers have no level."""
+        """Return (column, level) of each column of the matrix but the ones; numbers have None."""
         return [
             (name, level)
             for name in self.feature_names_in_
@@ -195,13 +192,11 @@ class Preprocessing(TransformerMixin, BaseEstimator):
 
     def _one_hot(self, name: str, column: Any) -> Any:
         levels = self.levels_[name]
-        given = column.astype("category").cat.remove_unused_categories().cat
-        words = np.array([str(word) for word in given.categories], dtype=object)
-        places = pandas().Index(levels, dtype=object).get_indexer(words)
-        unknown = set(words[places < 0]) - set(self.absent)
+        words, codes = word_codes(column)
+        unknown = set(words) - {*levels, *self.absent}
         if unknown:
             raise ValueError(f"X: column {name!r} has a level not seen in fit: {unknown.pop()!r}.")
-        codes = np.append(places, -1)[given.codes]  # -1: missing
+        codes = level_codes(words, codes, levels)
         rows = np.flatnonzero(codes >= 0)
         entries = (np.ones(len(rows)), (rows, codes[rows]))
         return sparse.csc_matrix(entries, shape=(len(codes), len(levels)))

@@ -1,162 +1,131 @@
-"""Generalised linear models whose rows are apart: every sum over rows is a pass."""
+"""Generalised linear models whose rows are in partitions: every sum over rows is a pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ellzero.core import Iterate, Objective
-from ellzero.distributed.gram import SpreadGram
-from ellzero.distributed.rows import Rows, Summary
+from ellzero.checks import as_support
+from ellzero.core import Features
+from ellzero.data.design import Design, divided_columns
+from ellzero.distributed.columns import SpreadColumns
+from ellzero.distributed.passes import Parts
+from ellzero.distributed.rows import Rows, Summary, stacked
 from ellzero.distributed.table import Table
-from ellzero.objectives.design import Design, Standardised, divided_columns
-from ellzero.objectives.glm import Found, GeneralizedLinear
-from ellzero.objectives.gram import scaled_ridge
-from ellzero.objectives.local_model import CurvedGram
-from ellzero.objectives.logistic import Logistic
-from ellzero.objectives.multinomial import Multinomial
-from ellzero.objectives.restricted import Restricted
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.glm.families import Family, LogisticLoss, SoftmaxLoss
+from ellzero.objectives.glm.glm import GLM
+from ellzero.objectives.glm.logistic import Logistic
+from ellzero.objectives.glm.multinomial import Multinomial
+from ellzero.objectives.glm.newton import Derivatives
+from ellzero.objectives.glm.rows import Counts, Linear, LocalRows, Losses
 from ellzero.supports import Matrix, Support, Vector
+from ellzero.threads import current_blas_threads
 
 
-class Spread(GeneralizedLinear):
-    """The parts are the same objective of their rows without a ridge; here is a ridge without rows
-    (one row, which has no weight, stands for none)."""
+class DistributedLogistic(Logistic):
+    """`Logistic` of a table, whose features are divided by `units`."""
 
-    local: type[GeneralizedLinear]
+    def __init__(self, table: Table, *, units: Vector | None = None, **options: Any):
+        hold_table(self, table, LogisticLoss(), units, **options)
 
-    def _spread(self, table: Table, units: Vector | None, options: dict[str, Any]) -> None:
-        summary = table.summary
-        mean, scale = _mean_and_scale(summary, options["fit_intercept"])
-        units = np.ones(len(mean)) if units is None else units
-        assert summary.classes is not None
-        make = partial(self.local, **{**options, "ridge": 0.0})
-        self.parts = table.parts.map(_part, make, mean, scale, units, summary.classes[0])
-        self._all_rows = summary.n_rows
-        nothing = Design(np.zeros((1, len(mean))))
-        standardised: Any = Standardised(nothing, mean / units, scale / units)
-        super().__init__(standardised, [0], **options)
-        self.is_sparse = summary.is_sparse
-        self.weight = np.zeros(1)
+
+class DistributedMultinomial(Multinomial):
+    """`Multinomial` of a table, whose features are divided by `units`."""
+
+    def __init__(
+        self, table: Table, *, n_classes: int, units: Vector | None = None, **options: Any
+    ):
+        hold_table(self, table, SoftmaxLoss(n_classes), units, **options)
+
+
+def hold_table(
+    f: GLM,
+    table: Table,
+    family: Family,
+    units: Vector | None,
+    *,
+    fit_intercept: bool = False,
+    forced: ArrayLike = (),
+    ridge: ArrayLike = 0.0,
+) -> None:
+    """Make f of the rows of a table. Its partitions are standardised where they are, and kept."""
+    summary, n = table.summary, table.n_features
+    assert summary.classes is not None
+    mean, scale = _mean_and_scale(summary, fit_intercept)
+    F = as_support(forced, "forced", n)
+    labels = summary.classes[0]
+    parts = table.parts.map(_local_rows, labels, mean, scale, family, fit_intercept, F)
+    rows = SpreadRows(parts, summary.n_rows, summary.is_sparse, fit_intercept, F)
+    features = Features(np.full(n, family.n_outputs), F)
+    units = np.ones(n) if units is None else units
+    f.hold(rows, features, family, mean / units, scale / units, fit_intercept, ridge)
+
+
+class SpreadRows:
+    """Rows in partitions, each of which holds `LocalRows`; their answers are added up."""
+
+    def __init__(self, parts: Parts, n_rows: int, is_sparse: bool, centre: bool, F: Support):
+        self.parts, self.n_rows = parts, n_rows
+        self.is_sparse, self.centre, self.F = is_sparse, centre, F
+
+    def counts(self) -> Counts:
+        _, weight, null = self._sum("counts")
+        return Counts(self.n_rows, weight, null)
+
+    def loss(self, S: Support, fixed: Linear | None = None, back: Matrix | None = None) -> Losses:
+        def look(B: Matrix) -> tuple[float, Derivatives]:
+            value, g, H = self.parts.ask(_look, S, fixed, back, B)
+            return value, lambda: (g, H)
+
+        return look
+
+    def slopes(self, at: Linear) -> Matrix:
+        return self._sum("slopes", at)
+
+    def gram(self, at: Linear | None, T: Support | None = None) -> Matrix:
+        return self._sum("gram", at, T)
+
+    def columns(self, at: Linear | None, ridge: Vector) -> tuple[SpreadColumns, Matrix, Matrix]:
+        own, cross = self._sum("nuisance", at)
+        view = partial(_view, at=at)
+        return SpreadColumns(self.parts, view, self.centre, self.F, ridge), own, cross
+
+    def agreeing(self, at: Linear, slopes: Vector) -> Vector:
+        return self._sum("agreeing", at, slopes)
+
+    def margins(self, at: Linear) -> tuple[float, float]:
+        return self.parts.ask(_answer, "margins", (at,), merge=_widest)
+
+    def triangle(self, S: Support) -> Matrix:
+        return self.parts.ask(_answer, "triangle", (S,), merge=stacked)
+
+    def duals(self, at: Linear, steps: NDArray[np.float64]) -> Vector:
+        return self._sum("duals", at, steps)
+
+    def slope_rounding(self, at: Linear) -> Vector:
+        return self._sum("slope_rounding", at)
 
     def _sum(self, question: str, *args: Any) -> Any:
         return self.parts.ask(_answer, question, args)
-
-    # sums over the rows
-
-    def _size(self) -> tuple[int, float, float]:
-        return self._all_rows, *self._sum("_size")[1:]
-
-    def _slope_products(self, point: Iterate) -> NDArray[np.float64]:
-        return self._sum("_slope_products", self._with_nuisances(point))
-
-    def _agreeing_losses(self, x: Iterate, g: Vector) -> Vector:
-        return self._sum("_agreeing_losses", self._with_nuisances(x), g)
-
-    def _curved_gram(self, x: Iterate | None, largest: int) -> CurvedGram:
-        whole = self.n_features <= largest
-        stats, own, cross = self.parts.ask(_curved_moments, x, whole)
-        if whole:
-            return CurvedGram(self._profiled(stats), own, cross)
-        F = np.array(self.forced, dtype=np.intp)
-        ridge = scaled_ridge(self.ridge, self.scale)
-        gram = SpreadGram(self.parts, partial(_view, x=x), self.fit_intercept, F, ridge)
-        gram.scale = gram.scale * self.scale
-        return CurvedGram(gram, own, cross)
-
-    def _margin_range(self, S: Support, rows: NDArray[np.float64]) -> tuple[float, float]:
-        return self.parts.ask(_answer, "_margin_range", (S, rows), merge=_widest)
-
-    def _restricted(self, S: Support, fixed: Iterate | None = None) -> Restricted:
-        return _Summed(super()._restricted(S, fixed), partial(self.parts.ask, _look, S, fixed))
-
-    def best_subset(self, k: int) -> None:
-        """Every support would take passes of its own."""
-
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
-        """Without a dual bound a fit is its own, where it has converged on columns that are clearly
-        independent."""
-        known = x.memory
-        if not (isinstance(known, Found) and known.clear):
-            return self.floor, np.full(len(x.support), self.floor)
-        return Objective.removal_bounds(self, x)
-
-    def _insertion_bounds(self, base: Iterate) -> Vector:
-        """None are known: every candidate is refitted."""
-        return np.where(self.outside(base.support), -np.inf, np.inf)
-
-    def _with_nuisances(self, x: Iterate) -> Iterate:
-        return x if x.nuisance is not None else self._profile(x.support, x.coef)
-
-
-class DistributedLogistic(Spread, Logistic):
-    """`Logistic` of a table, whose features are divided by `units`."""
-
-    local = Logistic
-
-    def __init__(self, table: Table, *, units: Vector | None = None, **options: Any):
-        self._spread(table, units, options)
-
-
-class DistributedMultinomial(Spread, Multinomial):
-    """`Multinomial` of a table, whose features are divided by `units`."""
-
-    local = Multinomial
-
-    def __init__(self, table: Table, *, units: Vector | None = None, **options: Any):
-        self._spread(table, units, options)
-
-    def _curvature_at(self, x: Iterate, known: Support) -> Matrix:
-        return self._sum("_curvature_at", x, known)
-
-
-class _Summed(Restricted):
-    """One pass gives value, gradient and Hessian at a point, all that a Newton step needs."""
-
-    has_rows = False
-
-    def __init__(self, own: Restricted, look: Callable[[Vector], tuple[float, Vector, Matrix]]):
-        super().__init__(own.f, own.A, own.penalty, own.offset)
-        self.own, self.look = own, look
-        self._at: tuple[Vector, Any] | None = None
-
-    def unknowns(self, rows: NDArray[np.float64]) -> Vector:
-        return self.own.unknowns(rows)
-
-    def rows(self, u: Vector) -> NDArray[np.float64]:
-        return self.own.rows(u)
-
-    def _looked(self, u: Vector) -> tuple[float, Vector, Matrix]:
-        if self._at is None or self._at[0] is not u:
-            self._at = u, self.look(u)
-        return self._at[1]
-
-    def value(self, u: Vector) -> float:
-        return self.own.value(u) + self._looked(u)[0]
-
-    def gradient(self, u: Vector) -> Vector:
-        return self.own.gradient(u) + self._looked(u)[1]
-
-    def hessian(self, u: Vector) -> Matrix:
-        return self.own.hessian(u) + self._looked(u)[2]
-
-    def lower(self, u: Vector, step: Vector) -> float:
-        return -np.inf  # it would take a pass of its own
 
 
 # on the workers
 
 
-def _part(
-    rows: Rows | None, make: Any, mean: Vector, scale: Vector, units: Vector, labels: Any
-) -> GeneralizedLinear | None:
-    """The objective of a partition's rows, standardised as all of them are."""
+def _local_rows(
+    rows: Rows | None,
+    labels: NDArray[Any],
+    mean: Vector,
+    scale: Vector,
+    family: Family,
+    centre: bool,
+    F: Support,
+) -> LocalRows | None:
+    """Return a partition's rows, standardised as all of them are; None if none has weight."""
     if rows is None or not rows.weight.any():
         return None
     if sparse.issparse(rows.X):
@@ -164,34 +133,27 @@ def _part(
     else:
         Z = np.asfortranarray(rows.X, dtype=np.float64) - mean
         Z /= scale
-    standardised = Standardised(Design(Z), mean / units, scale / units)
-    return make(standardised, np.searchsorted(labels, rows.y), sample_weight=rows.weight)
+    target = family.target(np.searchsorted(labels, rows.y).astype(np.float64))
+    threads = current_blas_threads()
+    return LocalRows(Design(Z), target, rows.weight, family, centre, F, threads)
 
 
-def _answer(part: Any, question: str, args: tuple[Any, ...]) -> Any:
+def _answer(part: LocalRows | None, question: str, args: tuple[Any, ...]) -> Any:
     return None if part is None else getattr(part, question)(*args)
 
 
 def _look(
-    part: GeneralizedLinear | None, S: Support, fixed: Iterate | None, u: Vector
+    part: LocalRows | None, S: Support, fixed: Linear | None, back: Matrix | None, B: Matrix
 ) -> tuple[float, Vector, Matrix] | None:
+    """Return value, gradient and Hessian: all that a Newton step needs, in one pass."""
     if part is None:
         return None
-    problem = part._restricted(S, fixed)
-    return problem.value(u), problem.gradient(u), problem.hessian(u)
+    value, derivatives = part.loss(S, fixed, back)(B)
+    return value, *derivatives()
 
 
-def _curved_moments(
-    part: GeneralizedLinear | None, x: Iterate | None, whole: bool
-) -> tuple[Statistics | None, Matrix, Matrix] | None:
-    if part is None:
-        return None
-    D = part._curvatures(x)
-    return part._statistics(D) if whole else None, *part._nuisance_products(D)
-
-
-def _view(part: GeneralizedLinear | None, x: Iterate | None) -> tuple[Design, Vector] | None:
-    return None if part is None else (part.design, part._curvatures(x))
+def _view(part: LocalRows | None, at: Linear | None) -> tuple[Design, Vector] | None:
+    return None if part is None else (part.design, part.curvatures(at)[:, 0])
 
 
 def _widest(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
@@ -199,7 +161,7 @@ def _widest(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, floa
 
 
 def _mean_and_scale(summary: Summary, centre: bool) -> tuple[Vector, Vector]:
-    """What takes columns to [−1, 1]; a constant one is taken out, and goes to zero.
+    """Return what takes columns to [−1, 1]. A constant one is taken out, and goes to zero.
 
     Sparse columns keep their zeros.
     """

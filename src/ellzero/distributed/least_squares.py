@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellzero.checks import as_support
+from ellzero.checks import as_support, check_ridge
+from ellzero.core import Features
+from ellzero.data.design import Design
 from ellzero.distributed import rows
-from ellzero.distributed.gram import SpreadGram, centred_products
+from ellzero.distributed.columns import SpreadColumns, centred_products
 from ellzero.distributed.table import Table
-from ellzero.objectives.design import Design, check_ridge
 from ellzero.objectives.least_squares import LeastSquares
-from ellzero.objectives.quadratic import Quadratic, breadth
-from ellzero.objectives.statistics import check_squarable
+from ellzero.objectives.moments.statistics import check_squarable
 from ellzero.supports import Matrix, Support, Vector
 
 
@@ -33,37 +33,34 @@ class DistributedLeastSquares(LeastSquares):
         self.units = np.ones(table.n_features) if units is None else units
         if table.adds_up:
             stats = table.statistics if units is None else table.statistics.scaled(units)
-            self._set_statistics(stats, fit_intercept, forced, ridge)
-            self._means = stats.mean, stats.mean_y
+            self.hold_statistics(stats, fit_intercept, forced, ridge)
+            self.means = stats.mean, stats.mean_y
         else:
             table.parts = table.parts.map(_itself)  # there will be many passes
-            self._set_from_passes(table, fit_intercept, forced, ridge)
-            self._means = table.summary.mean / self.units, table.summary.mean_y
-        self._data = table
+            self._hold_passes(table, fit_intercept, forced, ridge)
+            self.means = table.summary.mean / self.units, table.summary.mean_y
+        self.table = table
 
-    def _set_from_passes(self, table: Table, fit_intercept: bool, forced: Any, ridge: Any) -> None:
+    def _hold_passes(self, table: Table, fit_intercept: bool, forced: Any, ridge: Any) -> None:
         n, summary = table.n_features, table.summary
         F, ridge = as_support(forced, "forced", n), check_ridge(ridge, n)
-        gram = SpreadGram(table.parts, _view, fit_intercept, F, ridge * self.units**2)
+        columns = SpreadColumns(table.parts, _view, fit_intercept, F, ridge * self.units**2)
         mean_y = summary.mean_y if fit_intercept else 0.0
-        b, yy = table.parts.ask(_target_products, gram.mean, mean_y)
-        check_squarable(gram.norms2, yy)
-        onto = gram.K @ b[F]
-        b, yy = b - gram.cross @ onto, yy - float(b[F] @ onto)
-        gram.scale = gram.scale / self.units
-        Quadratic.__init__(self, gram, b / self.units, 0.5 * max(yy, 0.0), ridge)
-        self.n_rows, self.breadth = summary.n_rows, breadth(summary.n_rows * n)
-        self.blocks_are_cheap = False  # they take a pass, as rows do
-        self.forced = tuple(F.tolist())
-        self.fit_intercept = fit_intercept
-        self.total_weight = summary.weight
+        b, yy = table.parts.ask(_target_products, columns.mean, mean_y)
+        check_squarable(columns.norms2, yy)
+        onto = columns.K @ b[F]
+        b, yy = b - columns.cross @ onto, yy - float(b[F] @ onto)
+        c, scale = b / columns.scale * columns.diagonal, columns.scale / self.units
+        self.hold_columns(columns, scale, c, max(yy, 0.0), Features(n, F), ridge)
+        self.size = float(summary.n_rows) * n
+        self.fit_intercept, self.observations = fit_intercept, summary.weight
 
-    def _rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
-        """One pass: the triangle of a QR factorisation stands for all rows."""
-        mean, mean_y = (self._means[0][T], self._means[1])
+    def weighted_rows(self, T: Support) -> tuple[Matrix, Vector, Vector, float]:
+        """Return columns and target in one pass: a triangle that stands for all rows."""
+        mean, mean_y = self.means[0][T], self.means[1]
         if not self.fit_intercept:
             mean, mean_y = 0 * mean, 0.0
-        R = self._data.parts.ask(rows.triangle, T, mean * self.units[T], mean_y, merge=rows.stacked)
+        R = self.table.parts.ask(rows.triangle, T, mean * self.units[T], mean_y, merge=rows.stacked)
         return R[:, :-1] / self.units[T], R[:, -1], mean, mean_y
 
 
@@ -80,7 +77,7 @@ def _view(part: rows.Rows | None) -> tuple[Design, Vector] | None:
 def _target_products(
     part: rows.Rows | None, mean: Vector, mean_y: float
 ) -> tuple[Vector, float] | None:
-    """(X − mean)ᵀWt and tᵀWt for t = y − mean_y."""
+    """Return (X − mean)ᵀWt and tᵀWt for t = y − mean_y."""
     if part is None:
         return None
     t = part.y - mean_y

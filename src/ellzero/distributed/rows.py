@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ellzero.data.design import Design, as_array, check_target, dense
 from ellzero.estimators.validation import check_finite
-from ellzero.objectives.design import Design, as_array, check_target, dense
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.moments.statistics import Statistics
 from ellzero.supports import Matrix, Support, Vector
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ellzero.distributed import rows
 from ellzero.distributed.passes import Parts, dask_or_error
 from ellzero.estimators.problem import nonzero
-from ellzero.objectives.gram import LARGEST_GRAM
-from ellzero.objectives.statistics import Statistics, check_squarable
+from ellzero.objectives.least_squares import LARGEST_HELD
+from ellzero.objectives.moments.statistics import Statistics, check_squarable
 from ellzero.supports import Vector
 
 
@@ -63,7 +63,7 @@ class Table:
     @property
     def adds_up(self) -> bool:
         """Do sums of n × n numbers tell all that is asked of the data?"""
-        return not self.classes_wanted and self.n_features <= LARGEST_GRAM
+        return not self.classes_wanted and self.n_features <= LARGEST_HELD
 
     @cached_property
     def statistics(self) -> Statistics:

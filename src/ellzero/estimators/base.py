@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ellzero.algorithms.seeds import seed_of
 from ellzero.certificates import Certificate, OtherObjective, certify
 from ellzero.core import Objective, Solution, Status
+from ellzero.data.design import check_weight
 from ellzero.estimators.problem import Problem, Solved, check_alpha, check_switch
 from ellzero.estimators.report import Report
 from ellzero.estimators.validation import (
@@ -24,9 +24,10 @@ from ellzero.estimators.validation import (
     check_numeric,
     check_search,
     check_size,
+    feature_names,
     names_of,
 )
-from ellzero.objectives.design import check_weight
+from ellzero.methods.seeds import seed_of
 from ellzero.selection import Path
 from ellzero.silence import is_silent
 
@@ -79,7 +80,7 @@ class SparseEstimator(BaseEstimator):
         problem = self._problem(X.shape[1])
         self.forced_ = problem.forced
         self.path_, s = self._path_and_size(problem, X, y, weight)
-        self._set_model(self.path_[s], X.dtype)
+        hold_model(self, self.path_[s], X.dtype)
         self._warn_of(self.solution_)
         return self
 
@@ -153,21 +154,13 @@ class SparseEstimator(BaseEstimator):
     def _solve(self, problem: Problem, X: Any, y: Any, weight: Any, sizes: list[int]) -> Solved:
         return problem.solve(X, y, weight, sizes)
 
-    def _set_model(self, solution: Solution, dtype: Any) -> None:
-        self.solution_ = solution
-        self.support_ = solution.support.copy()
-        self.loss_ = solution.value
-        self.n_iter_ = max(solution.n_iter, 1)
-        self.coef_ = solution.x.T.astype(dtype)
-        self.intercept_ = np.asarray(solution.intercept).astype(dtype)[()]
-
     def _warn_of(self, solution: Solution) -> None:
         advice = {
             Status.NO_MINIMISER: "the coefficients grow without bound; set alpha above 0",
             Status.MAX_ITER: "raise max_iter, or try another method",
         }
         if solution.status in advice and not is_silent():
-            names = self._feature_names
+            names = feature_names(self)
             names = [names[j] for j in solution.support]
             warnings.warn(
                 f"{type(self).__name__}: {solution.status} (features {names}); "
@@ -175,12 +168,6 @@ class SparseEstimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    @property
-    def _feature_names(self) -> list[Any]:
-        """The names of the columns of X, or their indices where they have none."""
-        names = names_of(self)
-        return list(range(self.n_features_in_)) if names is None else names.tolist()
 
     # what users read
 
@@ -196,7 +183,7 @@ class SparseEstimator(BaseEstimator):
         rows = np.sort(np.concatenate([self.support_, self.forced_]))
         coef = np.atleast_2d(self.coef_)[:, rows]
         labels = [f"coefficient_{c}" for c in self.classes_] if len(coef) > 1 else ["coefficient"]
-        names = self._feature_names
+        names = feature_names(self)
         first = {j: s for s in reversed([*self.path_]) for j in self.path_[s].support.tolist()}
         return pandas.DataFrame(
             {
@@ -215,7 +202,7 @@ class SparseEstimator(BaseEstimator):
         check_is_fitted(self)
         return Report(
             title=type(self).__name__,
-            names=self._feature_names,
+            names=feature_names(self),
             path=self.path_,
             solution=self.solution_,
             forced=self.forced_,
@@ -258,6 +245,31 @@ class SparseEstimator(BaseEstimator):
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         return {"requires_y": True}
+
+
+def hold_model(estimator: SparseEstimator, solution: Solution, dtype: Any) -> None:
+    """Set what is known of a fitted model. With classes, coefficients have a row for each."""
+    estimator.solution_ = solution
+    estimator.support_ = solution.support.copy()
+    estimator.loss_ = solution.value
+    estimator.n_iter_ = max(solution.n_iter, 1)
+    estimator.coef_ = solution.x.T.astype(dtype)
+    estimator.intercept_ = np.asarray(solution.intercept).astype(dtype)[()]
+    if hasattr(estimator, "classes_"):
+        estimator.coef_ = np.atleast_2d(estimator.coef_)
+        estimator.intercept_ = np.broadcast_to(estimator.intercept_, len(estimator.coef_)).copy()
+
+
+def training_data(
+    estimator: SparseEstimator, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, Any, Any]:
+    """Check the data of a fit as the estimator does, and return them as it takes them."""
+    return estimator._check_training_data(X, y, sample_weight)
+
+
+def problem_of(estimator: SparseEstimator, n_features: int) -> Problem:
+    """Return what the parameters of an estimator ask for."""
+    return estimator._problem(n_features)
 
 
 def linear_predictor(X: Any, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ellzero.core import Objective, Solution
+from ellzero.core import Objective
 from ellzero.estimators.base import SparseEstimator, linear_predictor
 from ellzero.estimators.problem import class_objective
 from ellzero.estimators.validation import check_data, encode_classes
@@ -54,11 +54,6 @@ class SparseClassifier(ClassifierMixin, SparseEstimator):
 
     def _objective(self) -> Callable[..., Objective]:
         return class_objective(len(self.classes_))
-
-    def _set_model(self, solution: Solution, dtype: Any) -> None:
-        super()._set_model(solution, dtype)
-        self.coef_ = np.atleast_2d(self.coef_)
-        self.intercept_ = np.broadcast_to(self.intercept_, len(self.coef_)).copy()
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Log-odds of the second class, or with more than two classes one score for each."""

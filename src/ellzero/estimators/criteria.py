@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ellzero.checks import check_count, check_objective
-from ellzero.core import Objective, Solution
+from ellzero.core import Likelihood, Objective, Solution
 from ellzero.selection import Path
 
 CRITERIA = ("aic", "bic", "ebic", "gic")
@@ -18,7 +18,7 @@ CRITERIA = ("aic", "bic", "ebic", "gic")
 def information_criteria(
     f: Objective, path: Path, *, n_candidates: int | None = None
 ) -> dict[str, NDArray[np.float64]]:
-    """AIC, BIC, EBIC and GIC of every size of a path; the size with the least is the one to take.
+    """Return AIC, BIC, EBIC and GIC of every size of a path. The size with the least is the best.
 
     With D = −2 log-likelihood up to a constant, k coefficients, m rows and s of p features selected
     these are D + 2k, D + k log m, D + k log m + 2 log (p choose s) and D + k log p log log m.
@@ -26,10 +26,17 @@ def information_criteria(
 
     Parameters
     ----------
-    f : the objective, whose loss must have a likelihood, such as LeastSquares or Logistic
-    path : its solutions
-    n_candidates : how many features there were before you screened them yourself, if you did;
-        EBIC and GIC must know, or they trust the features that are left too much
+    f : Objective
+        Its loss must have a likelihood, as those of LeastSquares and Logistic do.
+    path : Path
+        Solutions of f.
+    n_candidates : int, optional
+        How many features there were before you screened them yourself, if you did. EBIC and GIC
+        must know, or they trust the features that are left too much.
+
+    Returns
+    -------
+    dict of arrays, one entry for each size of the path
 
     Examples
     --------
@@ -43,17 +50,17 @@ def information_criteria(
     2
     """
     check_objective(f)
-    p = f.n_choosable
+    likelihood, p = likelihood_of(f), len(f.features.choosable)
     if n_candidates is not None:
         check_count("n_candidates", n_candidates, p)
         p = n_candidates
-    m = f.total_weight
+    m = likelihood.observations
     found = list(path.values())
     chosen = np.array([len(solution.support) for solution in found], dtype=float)
     k = np.array([_n_coefficients(f, solution) for solution in found], dtype=float)
-    deviance = np.array([f.deviance(bare_loss(f, solution)) for solution in found])
+    deviance = np.array([likelihood.deviance(bare_loss(f, solution)) for solution in found])
     log_choices = gammaln(p + 1) - gammaln(chosen + 1) - gammaln(p - chosen + 1)
-    deviance[k >= f.n_rows] = np.inf  # any y would be fitted: that says nothing
+    deviance[k >= likelihood.n_rows] = np.inf  # any y would be fitted: that says nothing
     bic = deviance + k * np.log(m)
     return {
         "aic": deviance + 2 * k,
@@ -63,17 +70,28 @@ def information_criteria(
     }
 
 
+def likelihood_of(f: Any) -> Likelihood:
+    """Return f if its loss has a likelihood, or raise an error."""
+    if hasattr(f, "deviance"):
+        return f
+    raise ValueError(
+        f"{type(f).__name__}: this loss has no likelihood, hence no information criterion; "
+        "choose the size by cross-validation."
+    )
+
+
 def _n_coefficients(f: Objective, solution: Solution) -> int:
-    """Free numbers of the model; of the rows of several classes, one is determined by the rest."""
+    """Count the free numbers of a model. Of the rows of several classes, the others fix one."""
     each = solution.coef.shape[1] - 1 if solution.coef.ndim == 2 else 1
     own_intercept = int(getattr(f, "fit_intercept", False))
-    return each * (len(solution.support) + len(f.forced) + own_intercept)
+    return each * (len(solution.support) + len(f.features.forced) + own_intercept)
 
 
 def bare_loss(f: Objective, solution: Solution) -> float:
-    """The value without its ridge."""
+    """Return the value of a solution without its ridge."""
     squares = solution.coef**2 if solution.coef.ndim == 1 else (solution.coef**2).sum(axis=1)
-    return float(solution.value - 0.5 * f.ridge[solution.features] @ squares)
+    ridge = getattr(f, "ridge", np.zeros(len(f.features)))
+    return float(solution.value - 0.5 * ridge[solution.features] @ squares)
 
 
 def check_criterion(criterion: Any, allowed: tuple[str, ...]) -> None:

@@ -16,13 +16,13 @@ from sklearn import config_context, get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
-from ellzero.estimators.base import SparseEstimator
+from ellzero.estimators.base import SparseEstimator, hold_model
 from ellzero.estimators.classifier import SparseClassifier
 from ellzero.estimators.criteria import CRITERIA, check_criterion, information_criteria
 from ellzero.estimators.problem import Problem
 from ellzero.estimators.regressor import SparseRegressor
 from ellzero.estimators.validation import check_sizes, names_of
-from ellzero.objectives.statistics import Statistics
+from ellzero.objectives.moments.statistics import Statistics
 from ellzero.parallel import new_parallel
 from ellzero.selection import Path
 from ellzero.threads import blas_threads, thread_budget
@@ -242,6 +242,18 @@ class SparseClassifierCV(ChoosesSparsity, SparseClassifier):
         return float(np.average(self._log_proba(X)[np.arange(len(y)), y], weights=weight))
 
 
+def fold_scores(
+    model: ChoosesSparsity, problem: Problem, X: Any, y: Any, weight: Any, sizes: list[int]
+) -> NDArray[np.float64]:
+    """Return the scores of every fold, a row each, at every size."""
+    return model._cross_validated(problem, X, y, weight, sizes)
+
+
+def chosen_place(model: ChoosesSparsity) -> int:
+    """Return the place of the size that the criterion of a model takes, of equals the smallest."""
+    return model._chosen()
+
+
 def _training_statistics(rows: Rows, splits: list[Any]) -> list[Statistics] | None:
     """The statistics of every training set as the sum of those of the other folds.
 
@@ -296,7 +308,7 @@ def _fold_scores(
             path = problem.solve(*_taken(rows, train), sizes).path
         scores = []
         for s in sizes:
-            model._set_model(path[s], X.dtype)
+            hold_model(model, path[s], X.dtype)
             scores.append(_score(model, X, y, weight, scorer))
     return scores
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ellzero.estimators.validation import feature_names
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
@@ -113,7 +115,7 @@ class CoefficientDisplay(_Display):
         """Plot the coefficients of a fitted estimator; further options go to ``ax.plot``."""
         check_is_fitted(estimator)
         path = estimator.path_
-        names, lines = estimator._feature_names, {}
+        names, lines = feature_names(estimator), {}
         used = np.unique(np.concatenate([found.features for found in path.values()]))
         x = np.array([found.x[used] for found in path.values()])
         for k, j in enumerate(used):

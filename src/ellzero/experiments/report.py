@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ellzero as lz
-from ellzero.datasets.formats import pandas
+from ellzero.data.io.columns import pandas
 from ellzero.datasets.registry import ENTRIES
 from ellzero.experiments import plots
 from ellzero.experiments.figures import CURVES, FIGURES, METHODS, REFITTED, Settings

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ellzero.datasets.progress import progress
 from ellzero.experiments import report, store
 from ellzero.experiments.figures import FULL, Settings, chosen
 from ellzero.experiments.problems import Folder, fetch, fingerprints
 from ellzero.experiments.runs import Job, complete, jobs
+from ellzero.progress import progress
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize as scipy_minimize
 
 from ellzero.checks import check_number
-from ellzero.core import Iterate, Model, Objective
-from ellzero.objectives.gram import DenseGram
-from ellzero.objectives.newton import newton, newton_step
+from ellzero.core import Features, Iterate, Model, Objective, Point, as_features
+from ellzero.objectives.glm.newton import newton, newton_step
+from ellzero.objectives.moments.held import unit_moments
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.supports import Matrix, Support, Vector
+
+if TYPE_CHECKING:
+    from typing import Self
+
+ATTAINED_STEP = 1e-2
+"""At a minimiser, Newton's next step changes no coefficient by more than this part of it."""
+
+ATTAINED_SLOPE = 1e-5
+"""Without a Hessian: where no slope is larger than this part of the largest at zero."""
 
 
 class Custom(Objective):
@@ -28,115 +41,118 @@ class Custom(Objective):
         hessian: Callable[[Vector], Matrix] | None,
         smoothness: float | None,
     ):
-        self.n_features = n_features
+        self.features = Features(n_features)
         self.ridge = np.zeros(n_features)
         self._functions = value, gradient, hessian
-        self._smoothness = smoothness
+        self._smoothness = inf if smoothness is None else smoothness
         zero = np.zeros(n_features)
-        self._scale = max(
-            abs(self._call_value(zero)), float(np.abs(self._call_gradient(zero)).max())
-        )
-        self._scale = self._scale or 1.0
-        self.resolution = (1e-12 if hessian else 1e-9) * self._scale
+        slope = float(np.abs(self._call_gradient(zero)).max())
+        self._size_at_zero = max(abs(self._call_value(zero)), slope) or 1.0
+        self.resolution = (1e-12 if hessian else 1e-9) * self._size_at_zero
 
     # the contract
 
-    def _value(self, S: Support, coef: Vector) -> float:
-        return self._call_value(self._full(S, coef)) + 0.5 * float(self.ridge[S] @ coef**2)
+    def at(self, x: Point) -> Iterate:
+        x = self.point(x)
+        return replace(x, value=self._value(x.support, x.coef))
 
-    def _gradient(self, point: Iterate) -> Vector:
-        x = point.x
-        return self._call_gradient(x) + self.ridge * x
+    def gradient(self, x: Point) -> Vector:
+        full = self.point(x).x
+        return self._call_gradient(full) + self.ridge * full
 
-    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
-        S = np.sort(np.asarray(support, dtype=np.intp))
-        start = np.zeros(self.n_features) if x0 is None else x0.x
-        u = start[S]
+    def minimize(self, S: ArrayLike, start: Iterate | None = None, below: float = inf) -> Iterate:
+        S = as_features(S)
+        u = np.zeros(len(S)) if start is None else start.x[S]
         if self._functions[2] is not None:
-            best = newton(
-                lambda u: self._value(S, u),
-                lambda u: self._restricted_gradient(S, u),
-                lambda u: self._restricted_hessian(S, u),
+            found = newton(
+                lambda u: (self._value(S, u), partial(self._derivatives, S, u)),
                 u,
-                1e-12 * self._scale,
+                1e-12 * self._size_at_zero,
+                below,
             )
-            u, value = best.u, best.value
-        elif len(S):
-            found = scipy_minimize(
-                lambda u: self._value(S, u),
-                u,
-                jac=lambda u: self._restricted_gradient(S, u),
-                method="BFGS",
-                options={"gtol": 1e-9 * self._scale, "maxiter": 200 * len(S) + 1000},
-            )
-            u, value = found.x, float(found.fun)
-        else:
-            value = self._value(S, u)
-        return Iterate(S, u, value, self.n_features)
+            return Iterate(self.features, S, found.u, found.value)
+        if not len(S):
+            return Iterate(self.features, S, u, self._value(S, u))
+        best = scipy_minimize(
+            lambda u: self._value(S, u),
+            u,
+            jac=lambda u: self._restricted_gradient(S, u),
+            method="BFGS",
+            options={"gtol": 1e-9 * self._size_at_zero, "maxiter": 200 * len(S) + 1000},
+        )
+        return Iterate(self.features, S, best.x, float(best.fun))
+
+    def ridged(self, d: ArrayLike) -> Self:
+        other = copy.copy(self)
+        other.ridge = self.ridge + np.asarray(d, dtype=float)
+        return other
 
     def smoothness(self, k: int) -> float:
-        if self._smoothness is None:
-            raise ValueError(
-                "smoothness: unknown for this objective; give from_callables(..., smoothness=L) "
-                "with an upper bound on its curvature, or pass iht's step or arht's rho yourself."
-            )
         return self._smoothness + float(self.ridge.max(initial=0.0))
 
-    def quadratic_model(self, x: Iterate) -> Quadratic | None:
+    def quadratic(self, x: Iterate) -> Quadratic | None:
         if self._functions[2] is None:
             return None
         full = x.x
-        H = self._call_hessian(full)
-        g = self._call_gradient(full)
-        b = H @ full - g
+        H, g = self._call_hessian(full), self._call_gradient(full)
         constant = self._call_value(full) - g @ full + 0.5 * full @ H @ full
-        return Quadratic(DenseGram(H), b, float(constant), self.ridge)
+        moments, scale, unit = unit_moments(H, H @ full - g, float(constant))
+        model = Quadratic.of(moments, self.features, scale, unit, self.ridge)
+        model.resolution = self.resolution
+        return model
 
-    def complete(self, x: Iterate) -> Model:
-        """With a check that there is a minimiser: Newton's last step, or the gradient, is small."""
-        return Model(x.support, x.coef, 0.0, self._value(x.support, x.coef), self._attained(x))
+    def refit(self, x: Iterate) -> Model:
+        """Return the model, and check that f has a minimiser over its features."""
+        x = self.at(x)
+        return Model(x.support, x.coef, 0.0, x.value, self._is_attained(x))
+
+    # what proofs ask (see `Certifiable`)
 
     def rounding(self, x: Iterate) -> float:
-        """Also what the gradient that is left may gain; anything where there is no minimiser."""
+        """Bound what the gradient leaves to gain at a minimiser; inf where none is attained."""
         if not x.minimizer or not len(x.support):
             return self.resolution
         slope = np.abs(self._restricted_gradient(x.support, x.coef))
         left = float(slope @ (1 + 2 * np.abs(x.coef)))
-        return self.resolution + left if self._attained(x) else np.inf
+        return self.resolution + left if self._is_attained(x) else inf
 
-    def _attained(self, x: Iterate) -> bool:
-        """Is x as good as a minimiser, if it is meant to be one?"""
+    def _is_attained(self, x: Iterate) -> bool:
+        """Say whether x is as good as a minimiser, if it is meant to be one."""
         S, u = x.support, x.coef
         if not x.minimizer or not len(S):
             return True
         g = self._restricted_gradient(S, u)
         if self._functions[2] is None:
-            return bool(np.abs(g).max() <= 1e-5 * self._scale)
-        step = newton_step(g, self._restricted_hessian(S, u))
-        return bool(np.abs(step).max() <= 1e-2 * (1 + np.abs(u).max()))
+            return bool(np.abs(g).max() <= ATTAINED_SLOPE * self._size_at_zero)
+        step, _ = newton_step(*self._derivatives(S, u))
+        return bool(np.abs(step).max() <= ATTAINED_STEP * (1 + np.abs(u).max()))
 
-    # inside
+    # calls of the user's functions
 
     def _full(self, S: Support, coef: Vector) -> Vector:
-        x = np.zeros(self.n_features)
+        x = np.zeros(len(self.features))
         x[S] = coef
         return x
+
+    def _value(self, S: Support, u: Vector) -> float:
+        return self._call_value(self._full(S, u)) + 0.5 * float(self.ridge[S] @ u**2)
 
     def _restricted_gradient(self, S: Support, u: Vector) -> Vector:
         return self._call_gradient(self._full(S, u))[S] + self.ridge[S] * u
 
-    def _restricted_hessian(self, S: Support, u: Vector) -> Matrix:
-        return self._call_hessian(self._full(S, u))[np.ix_(S, S)] + np.diag(self.ridge[S])
+    def _derivatives(self, S: Support, u: Vector) -> tuple[Vector, Matrix]:
+        H = self._call_hessian(self._full(S, u))[np.ix_(S, S)] + np.diag(self.ridge[S])
+        return self._restricted_gradient(S, u), H
 
     def _call_value(self, x: Vector) -> float:
         return float(_checked("value", self._functions[0](x), ()))
 
     def _call_gradient(self, x: Vector) -> Vector:
-        return _checked("gradient", self._functions[1](x), (self.n_features,))
+        return _checked("gradient", self._functions[1](x), (len(self.features),))
 
     def _call_hessian(self, x: Vector) -> Matrix:
         assert self._functions[2] is not None
-        n = self.n_features
+        n = len(self.features)
         H = _checked("hessian", self._functions[2](x), (n, n))
         if np.abs(H - H.T).max() > 1e-3 * np.abs(H).max():
             raise ValueError("hessian: the callable returned a matrix that is not symmetric.")
@@ -164,14 +180,22 @@ def from_callables(
     hessian: Callable[[Vector], Matrix] | None = None,
     smoothness: float | None = None,
 ) -> Objective:
-    """An objective from any differentiable convex f.
+    """Make an objective of any differentiable convex f.
 
     Parameters
     ----------
-    value, gradient : functions of a vector of `n_features` coefficients
-    hessian : the matrix of second derivatives; makes restricted minimisers exact and fast
-    smoothness : an upper bound on the curvature of f, where you know one; `iht` takes its step
-        and `arht` its ρ from it
+    value, gradient : callable
+        Functions of an array of `n_features` coefficients.
+    n_features : int
+    hessian : callable, optional
+        The matrix of second derivatives. It makes restricted minimisers exact and fast.
+    smoothness : float, optional
+        An upper bound on the curvature of f, where you know one. `iht` takes its step and `arht`
+        its ρ from it.
+
+    Returns
+    -------
+    Objective
 
     Examples
     --------
@@ -195,9 +219,19 @@ def from_callables(
 def from_jax(
     fn: Callable[[Any], Any], n_features: int, *, smoothness: float | None = None
 ) -> Objective:
-    """An objective from one JAX function of x; gradient and Hessian are derived, in float64.
+    """Make an objective of one JAX function of x. Its gradient and Hessian are derived, in float64.
 
-    Needs the extra ``jax``: ``pip install ellzero[jax]``.
+    Parameters
+    ----------
+    fn : callable
+        A convex function of an array of `n_features` coefficients, written with `jax.numpy`.
+    n_features : int
+    smoothness : float, optional
+        As for `from_callables`.
+
+    Notes
+    -----
+    Needs the extra ``jax``: ``pip install 'ellzero[jax]'``.
     """
     try:
         import jax

@@ -1,449 +1,380 @@
-"""Quadratic objectives: restricted minimisers, insertions and exchanges in closed form."""
+"""Quadratics: moments, with a penalty beside them. Everything about them has a closed form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+import copy
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, eigvalsh, lapack
 
-from ellzero.checks import check_number
-from ellzero.core import Iterate, Iterates, Objective
-from ellzero.linalg import (
-    cholesky,
-    independent,
-    inverse_root,
-    pseudo_inverse,
-    pseudo_inverse_root,
-    solve_each,
+from ellzero.checks import check_number, check_ridge
+from ellzero.core import (
+    Features,
+    Iterate,
+    Move,
+    Neighbourhood,
+    Objective,
+    Point,
+    as_features,
 )
-from ellzero.objectives.all_subsets import (
-    RESOLVED,
-    Ranked,
-    best_of_all,
-    best_pair,
-    can_be_ranked,
-)
-from ellzero.objectives.design import check_ridge
-from ellzero.objectives.gram import DenseGram, Gram, scaled_ridge
-from ellzero.objectives.insertions import Insertions
-from ellzero.objectives.steepest import AHEAD, Steepest
-from ellzero.supports import NONE, Matrix, Support, Vector, filled, smallest
+from ellzero.linalg import cholesky, pseudo_inverse, solve_each
+from ellzero.objectives.moments import Moments
+from ellzero.objectives.moments.held import HeldMoments, penalty_on, unit_moments
+from ellzero.objectives.tableau import Left
+from ellzero.supports import Matrix, Support, Vector
 
-WIDTH = 8
-"""Supports are filled up to multiples of this, and solved for together with others as long."""
+if TYPE_CHECKING:
+    from typing import Self
 
-SCREENED = 512
-"""So many columns with large gradients are looked at where moments are not held."""
+    from ellzero.objectives.exact_rows import ExactRows
 
-NOTHING = 4
-"""Where others leave no more of a column, in units of the last place, it is a combination."""
+NUMBERS_AT_ONCE = 1 << 22
+"""Entries of gradients that are made at a time: 32 MB, about what a processor's cache holds."""
 
-
-CLEAR = 1e-5
-"""A value is known where rounding changes less than this part of it."""
-
-
-class Tableau(NamedTuple):
-    """All that insertions and exchanges need to know about a support S, on the unit scale."""
-
-    x: Vector  # restricted minimiser
-    value: float
-    root: Matrix  # B with BᵀB = C_SS⁻¹, or its pseudo-inverse
-    regular: bool  # is C_SS?
-    Z: Matrix  # B C_S,:
-    residual: Vector  # c − C_:,S x, minus the gradient
-    inside: Vector  # the part of each column's squared norm that lies in the span of S
-    left: Vector  # and what S leaves of it
-
-    @property
-    def h(self) -> Vector:
-        """The diagonal of C_SS⁻¹."""
-        return np.einsum("ij,ij->j", self.root, self.root)
+LARGEST_SPECTRUM = 1000
+"""Features up to which the smoothness may ask for a largest eigenvalue: 0.1 s for so many."""
 
 
 class Quadratic(Objective):
-    """f(x) = ½ xᵀGx − bᵀx + constant + ½ Σ ridge_j x_j².
+    """f(x) = ½ xᵀGx − bᵀx + constant + ½ Σ ridge_j ‖x_j‖².
 
-    Inside, everything is on the scale on which G has a unit diagonal (``x̂ = scale · x / unit``) and
-    values are in units of ``unit²``.
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        G, symmetric and positive semidefinite.
+    b : array of n numbers
+    constant : float
+    ridge : float or array of n numbers
+        One number for all features, or one for each.
+
+    Examples
+    --------
+    >>> from ellzero import Quadratic, omp
+    >>> omp(Quadratic([[2.0, 1.0], [1.0, 2.0]], [1.0, 3.0]), 1).support
+    array([1])
     """
 
-    blas_threads = 1  # the matrices of a step are too small to gain from more
+    moments: Moments
+    scale: Vector
+    """For each coordinate, z = scale · x / unit."""
+    unit: float
+    ridge: Vector
+    """One number for each feature."""
+    has_rows = False
+    """Whether the rows that f is made of are known; otherwise only moments are."""
+    digits_lost: float = 1.0
+    """By how much cancellation has made rounding of the moments larger before f came to be."""
 
     def __init__(
         self,
-        gram: Any,
+        gram: ArrayLike,
         b: ArrayLike,
         constant: float = 0.0,
         ridge: ArrayLike = 0.0,
     ):
         b = np.asarray(b, dtype=float)
-        self.gram: Gram = gram if hasattr(gram, "rows") else DenseGram(_checked_matrix(gram, b))
-        self.n_features = len(b)
-        self.ridge = check_ridge(ridge, len(b))
         check_number("constant", constant)
-        self.scale = self.gram.scale
-        largest = np.abs(np.where(self.gram.diagonal > 0, b / self.scale, 0.0)).max(initial=0.0)
-        self.unit = float(max(np.sqrt(2.0 * abs(constant)), largest)) or 1.0
-        self.c = np.where(self.gram.diagonal > 0, b / self.scale / self.unit, 0.0)
-        self.half = constant / self.unit / self.unit  # ½ for least squares
-        self.resolution = 1e-12 * self.unit**2
-        self.keeps_moments = self.gram.keeps
-        self._last: tuple[bytes, Vector, Tableau] | None = None
-        self._scaled: tuple[Vector, Vector] | None = None
-        self._last_gradient = self.c  # where it is large, rows may be asked for next
-        self.breadth = breadth(self.n_features**2)
+        moments, scale, unit = unit_moments(_checked_matrix(gram, b), b, float(constant))
+        self.hold(moments, Features(len(b)), scale, unit, check_ridge(ridge, len(b)))
+
+    @classmethod
+    def of(
+        cls,
+        moments: Moments,
+        features: Features,
+        scale: Vector,
+        unit: float = 1.0,
+        ridge: ArrayLike = 0.0,
+    ) -> Quadratic:
+        """Make a quadratic of its moments on the unit scale."""
+        f = Quadratic.__new__(Quadratic)
+        f.hold(moments, features, scale, unit, ridge)
+        return f
+
+    def hold(
+        self, moments: Moments, features: Features, scale: Vector, unit: float, ridge: ArrayLike
+    ) -> None:
+        """Take these moments for those of this f. A subclass calls it once, when it is made."""
+        self.moments, self.features, self.scale, self.unit = moments, features, scale, unit
+        self.size = float(len(scale)) ** 2
+        self.resolution = 1e-12 * unit**2
+        self._set_ridge(np.broadcast_to(np.asarray(ridge, dtype=float), (len(features),)))
+
+    def _set_ridge(self, ridge: Vector) -> None:
+        self.ridge = ridge
+        own = np.where(self.features.free, ridge, 0.0)  # that on forced features is in the moments
+        self.penalty = penalty_on(self.features.per_coordinate(own), self.scale)
+        self.has_penalty = bool(self.penalty.any())
+
+    # C and the penalty together
+
+    def block(self, S: Support, T: Support) -> NDArray[np.float64]:
+        """Return (C + diag(penalty))[S, T] for coordinates S and T, or stacks of them."""
+        block = self.moments.block(S, T)
+        if self.has_penalty:
+            same = S[..., :, None] == T[..., None, :]
+            block = block + np.where(same, self.penalty[T][..., None, :], 0.0)
+        return block
+
+    def products(self, S: Support, A: Matrix) -> Matrix:
+        """Return A · (C + diag(penalty))[S, :] for coordinates S."""
+        found = self.moments.products(S, A)
+        if self.has_penalty:
+            found[:, S] += A * self.penalty[S]
+        return found
+
+    def products_each(self, rows: Iterable[Support], weights: Iterable[Vector]) -> Matrix:
+        """Return, for each set of coordinates T with weights a, the row a · C[T, :]."""
+        rows, flat = list(rows), np.concatenate(list(weights))
+        union, place = np.unique(np.concatenate(rows), return_inverse=True)
+        A = np.zeros((len(rows), len(union)))
+        A[np.repeat(np.arange(len(rows)), [len(T) for T in rows]), place] = flat
+        return self.products(union, A)
+
+    @cached_property
+    def own_blocks(self) -> list[NDArray[np.float64]]:
+        """For every block size, the block of each feature with itself."""
+        if self.features.all_single:
+            return [(self.moments.diagonal + self.penalty)[:, None, None]]
+        return [self.block(at, at) for _, at in self.features.groups]
 
     # the contract
 
-    def _value(self, S: Support, coef: Vector) -> float:
-        x = coef * (self.scale[S] / self.unit)
-        A = self._block(S)
-        return float(self.unit**2 * (self.half - self.c[S] @ x + 0.5 * x @ A @ x))
+    def at(self, x: Point) -> Iterate:
+        x = self.point(x)
+        T = self.features.coordinates(x.support)
+        z = x.coef * (self.scale[T] / self.unit)
+        own = self.moments.constant - self.moments.target[T] @ z + 0.5 * z @ self.block(T, T) @ z
+        return Iterate(
+            self.features, x.support, x.coef, float(self.unit**2 * own), x.note, x.minimizer
+        )
 
-    def _gradient(self, point: Iterate) -> Vector:
-        S = point.support
-        x = point.coef * (self.scale[S] / self.unit)
-        held = self.gram.holds(S)
-        ahead = NONE if held else smallest(-np.abs(self._last_gradient), AHEAD)
-        g = (self.gram.combined(S, x[None], ahead)[0] - self.c) * (self.scale * self.unit)
-        g[S] += self.ridge[S] * point.coef
-        if self.gram.keeps:
-            self._last_gradient = g
-        return g
+    def gradient(self, x: Point) -> Vector:
+        x = self.point(x)
+        T = self.features.coordinates(x.support)
+        z = x.coef * (self.scale[T] / self.unit)
+        slope = self.products(T, z[None])[0] - self.moments.target
+        return slope * (self.scale * self.unit)
 
-    def minimize(self, support: ArrayLike, x0: Iterate | None = None) -> Iterate:
-        S = np.sort(np.asarray(support, dtype=np.intp))
-        c = self.c[S]
-        x = self._solve(self._block(S), c)
-        value = float(self.unit**2 * (self.half - 0.5 * c @ x))
-        return Iterate(S, x * (self.unit / self.scale[S]), value, self.n_features)
+    def minimize(self, S: ArrayLike, start: Iterate | None = None, below: float = inf) -> Iterate:
+        S = as_features(S)
+        T = self.features.coordinates(S)
+        c = self.moments.target[T]
+        z = _solved(self.block(T, T), c)
+        value = self.unit**2 * (self.moments.constant - 0.5 * float(c @ z))
+        return Iterate(self.features, S, z * (self.unit / self.scale[T]), value)
 
-    def steepest_finder(self) -> Callable[[Iterate], int]:
-        if not self.gram.roughness:
-            return super().steepest_finder()
-        find = self.successive_steepest()
-        return lambda x: int(find(Iterates.of(x))[0])
+    def steepest(self, xs: Sequence[Iterate]) -> list[int]:
+        step = max(NUMBERS_AT_ONCE // len(self.scale), 1)
+        parts = [xs[k : k + step] for k in range(0, len(xs), step)]
+        return [i for part in parts for i in self._steepest(part)]
 
-    def steepest(self, xs: Iterates) -> Support:
-        return self.successive_steepest()(xs)
+    def _steepest(self, xs: Sequence[Iterate]) -> list[int]:
+        rows = [self.features.coordinates(x.support) for x in xs]
+        z = [x.coef * (self.scale[T] / self.unit) for x, T in zip(xs, rows, strict=True)]
+        slopes = self.products_each(rows, z)
+        slopes -= self.moments.target
+        slopes *= self.scale
+        sizes = self.features.norms(slopes)
+        sizes[:, ~self.features.free] = -1.0
+        inside = np.concatenate([x.support for x in xs])
+        sizes[np.repeat(np.arange(len(xs)), [len(x.support) for x in xs]), inside] = -1.0
+        return sizes.argmax(axis=1).tolist()
 
-    def successive_steepest(self) -> Callable[[Iterates], Support]:
-        steepest = Steepest(self.gram, self.c, self.scale, self.forced)
+    def minimize_stack(
+        self, supports: Sequence[Support], ridges: Sequence[Vector]
+    ) -> list[Iterate]:
+        """Minimise f + ½ Σ d_j ‖x_j‖² over each of many supports.
 
-        def of(xs: Iterates) -> Support:
-            x = xs.coef * (self.scale[filled(xs.support)] / self.unit)
-            return steepest(xs.support, x)
+        Parameters
+        ----------
+        supports : sequence of arrays of int
+            Sorted supports, of any sizes.
+        ridges : sequence of arrays of float
+            For each support the numbers d_j of its features.
+        """
+        order = sorted(range(len(supports)), key=lambda k: len(supports[k]))
+        T = [self.features.coordinates(supports[k]) for k in order]
+        d = [self.features.per_coordinate(ridges[k], supports[k]) for k in order]
+        found: dict[int, Iterate] = {}
+        step = max(NUMBERS_AT_ONCE // (len(T[-1]) ** 2 or 1), 1) if T else 1
+        for begin in range(0, len(order), step):
+            part = slice(begin, begin + step)
+            z, values = self._minimised(T[part], d[part])
+            for k, own, x, value in zip(order[part], T[part], z, values.tolist(), strict=True):
+                found[k] = Iterate(self.features, supports[k], x[: len(own)], value)
+        return [found[k] for k in range(len(supports))]
 
-        return of
+    def _minimised(self, own: list[Support], ridges: list[Vector]) -> tuple[Matrix, Vector]:
+        """Return minimisers over sets of coordinates, filled up with zeros, and their values.
 
-    def at_hand(self, supports: Support) -> NDArray[np.bool_]:
-        return self.gram.at_hand(filled(supports))
-
-    def minimize_each(self, supports: Support, ridges: Matrix, starts: Iterates) -> Iterates:
-        coef, values = np.zeros(supports.shape), np.empty(len(supports))
-        sizes = np.count_nonzero(supports >= 0, axis=1)
-        widths = -(-sizes // WIDTH)
-        for width in set(widths.tolist()):
-            (k,) = (widths == width).nonzero()
-            s = min(width * WIDTH, supports.shape[1])
-            coef[k, :s], values[k] = self._minimized(supports[k, :s], sizes[k], ridges[k, :s])
-        return Iterates(supports, coef, values, self.n_features)
-
-    def _minimized(self, S: Support, sizes: Support, ridges: Matrix) -> tuple[Matrix, Vector]:
-        inside, T = S >= 0, filled(S)
-        A, c, scale = self.gram.blocks(T), self.c[T] * inside, self.scale[T]
-        s = int(sizes.min())
-        A[:, :, s:] *= inside[:, None, s:]  # what is above the diagonal decides
-        diagonals = A.reshape(len(A), -1)[:, :: A.shape[1] + 1]
-        diagonals += np.where(inside, scaled_ridge(self.ridge[T] + ridges, scale), 1.0)
-        x, regular = solve_each(A, c)
-        for k in (~regular).nonzero()[0]:
-            own = slice(sizes[k])
-            x[k, own] = pseudo_inverse(A[k, own, own]) @ c[k, own]
-        values = self.unit**2 * (self.half - 0.5 * np.einsum("ki,ki->k", c, x))
-        return x * (self.unit / scale), values
+        Smaller sets are filled up to the size of the largest one with ones on the diagonal.
+        """
+        sizes = np.array([len(T) for T in own])
+        filled = np.arange(sizes.max(initial=1)) < sizes[:, None]
+        members = np.concatenate(own)
+        T = np.full(filled.shape, members[0] if len(members) else 0)  # whose row is made anyway
+        d = np.zeros(filled.shape)
+        T[filled], d[filled] = members, np.concatenate(ridges)
+        A, scale = self.moments.block(T, T), self.scale[T]
+        A *= filled[:, :, None] & filled[:, None, :]
+        own_penalty = self.penalty[T] + penalty_on(d, scale)
+        np.einsum("kii->ki", A)[...] += np.where(filled, own_penalty, 1.0)
+        c = self.moments.target[T] * filled
+        z, regular = solve_each(A, c)
+        for k in np.flatnonzero(~regular):
+            z[k] = pseudo_inverse(A[k]) @ c[k]
+        values = self.unit**2 * (self.moments.constant - 0.5 * np.einsum("ki,ki->k", c, z))
+        return z * (self.unit / scale), values
 
     def smoothness(self, k: int) -> float:
-        """Exact for k ≤ 2 when the Gram matrix is held; otherwise the best of several bounds."""
-        diagonal = self.gram.diagonal * self.scale**2 + self.ridge
-        top = diagonal.max(initial=0.0)
-        if k <= 1 or not isinstance(self.gram, DenseGram):
-            return float(top * min(k, self.n_features))  # trace of a k × k block
-        G = np.abs(self.gram.matrix * self.scale * self.scale[:, None])
+        """Return ρₖ⁺, exact for k ≤ 2 where the matrix is held and features are single.
+
+        Otherwise it is the least of several upper bounds.
+        """
+        tops = []
+        for (_, at), L in zip(self.features.groups, self.own_blocks, strict=True):
+            scale = self.scale[at]
+            tops.append(eigvalsh_each(L * scale[:, :, None] * scale[:, None]))
+        top = float(max(t.max(initial=0.0) for t in tops))
+        k = min(k, len(self.features))
+        if k <= 1 or not self.features.all_single or not isinstance(self.moments, HeldMoments):
+            return top * k  # the trace of k blocks
+        diagonal = tops[0]
+        G = np.abs(self.moments.matrix * self.scale * self.scale[:, None])
         np.fill_diagonal(G, 0.0)
         if k == 2:
             half_sum = (diagonal[:, None] + diagonal) / 2
             half_gap = (diagonal[:, None] - diagonal) / 2
             return float((half_sum + np.hypot(half_gap, G)).max())
-        kept = min(k - 1, self.n_features - 1)
+        kept = min(k - 1, len(G) - 1)
         largest = -np.partition(-G, kept - 1, axis=1)[:, :kept] if kept else G[:, :0]
-        bound = min(top * k, (diagonal + largest.sum(axis=1)).max())
-        if self.n_features <= 1000:
-            full = self.gram.matrix * self.scale * self.scale[:, None] + np.diag(self.ridge)
-            n = self.n_features
-            bound = min(bound, eigvalsh(full, subset_by_index=[n - 1, n - 1])[0] * (1 + 1e-12))
-        return float(bound)
+        bound = min(top * k, float((diagonal + largest.sum(axis=1)).max()))
+        if len(G) <= LARGEST_SPECTRUM:
+            whole = self.moments.matrix * self.scale * self.scale[:, None]
+            whole[np.diag_indices_from(whole)] = diagonal
+            last = len(G) - 1
+            bound = min(
+                bound, float(eigvalsh(whole, subset_by_index=[last, last])[0]) * (1 + 1e-12)
+            )
+        return bound
 
-    # closed forms
+    def ridged(self, d: ArrayLike) -> Self:
+        other = copy.copy(self)
+        other.__dict__.pop("own_blocks", None)
+        other._set_ridge(self.ridge + np.where(self.features.free, np.asarray(d, dtype=float), 0.0))
+        return other
 
-    def insertion_values(
-        self, S: Support, x0: Iterate | None = None, below: float = np.inf
-    ) -> Vector:
-        return self._inserted(self._insertions(), S)
-
-    def successive_insertion_values(self) -> Callable[..., Vector]:
-        return partial(self._inserted, self._insertions())
-
-    def _inserted(
-        self, insertions: Insertions, S: Support, x0: Iterate | None = None, below: float = np.inf
-    ) -> Vector:
-        left = insertions(S)
-        values = left.r * left.r
-        values /= independent(left.d)
-        values *= -0.5 * self.unit**2
-        values += (self.half + left.value) * self.unit**2
-        values[S] = np.inf
-        if self.forced:
-            values[list(self.forced)] = np.inf
-        return values
-
-    def _insertions(self) -> Insertions:
-        return Insertions(self.gram, self._penalty, self.c)
-
-    def promising_insertions(self, S: Support, count: int) -> Support:
-        """Where moments are not held, only columns that would gain much if S left all of them."""
-        root = None if self.keeps_moments else inverse_root(self._block(S))
-        if root is None:
-            return super().promising_insertions(S, count)
-        residual = self.c - self.gram.combined(S, (root @ self.c[S] @ root)[None])[0]
-        norm = self.gram.diagonal + self._penalty
-        gain = np.where(self.outside(S), residual * residual / independent(norm), -np.inf)
-        few = smallest(-gain, max(SCREENED, count))
-        Z = root @ self.gram.block(S, few)
-        left = norm[few] - np.einsum("ij,ij->j", Z, Z)
-        return few[smallest(-(residual[few] ** 2) / independent(left), count)]
-
-    def removal_values(self, S: Support, x0: Iterate | None = None) -> Vector:
-        t = self._tableau(S)
-        if not t.regular:
-            return super().removal_values(S)
-        return self.unit**2 * (t.value + t.x**2 / (2 * t.h))
-
-    def rounding(self, x: Iterate) -> float:
-        """An entry of C is known to a few units in the last place, and so are its products."""
-        size = np.abs(x.coef * self.scale[x.support]).sum()
-        unit = np.finfo(float).eps * self.digits_lost
-        return self.resolution + 8 * unit * float(size * (self.unit + size))
-
-    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
-        rounding = self.rounding(x)
-        cost = np.maximum(self.removal_values(x.support) - x.value, 0.0)
-        return x.value - rounding, x.value + (1 - 1e-6) * cost - rounding
-
-    def exchange_values(self, S: Support, x0: Iterate | None = None) -> Matrix:
-        t = self._tableau(S)
-        if not t.regular:
-            return super().exchange_values(S)
-        values = self._exchange_values(t, slice(None))
-        values[:, ~self.outside(S)] = np.inf
-        return values
-
-    def best_exchange(self, S: Support, x0: Iterate | None = None) -> tuple[int, int, float]:
-        """Only columns that can pay are scored.
-
-        Exchanging j for i lowers f only if |residual_i| > √(2 cost_j) (√d_i − √(d_i − left_i)): the
-        most favourable case is a column whose part inside the span of S is all due to j.
-        """
-        t = self._tableau(S)
-        if not t.regular:
-            return super().best_exchange(S, x0)
-        cost = (t.x**2 / (2 * t.h)).min()
-        d = t.left + t.inside
-        hurdle = np.sqrt(2 * cost) * (np.sqrt(d) - np.sqrt(np.clip(t.inside, 0.0, d)))
-        columns = np.flatnonzero((np.abs(t.residual) >= hurdle * (1 - 1e-9)) & self.outside(S))
-        if not len(columns):
-            return 0, 0, np.inf
-        values = self._exchange_values(t, columns)
-        j, i = divmod(int(np.argmin(values)), len(columns))
-        return int(S[j]), int(columns[i]), float(values[j, i])
-
-    def _exchange_values(self, t: Tableau, columns: Any) -> Matrix:
-        h, W = t.h, t.root.T @ t.Z[:, columns]
-        removed = t.value + t.x**2 / (2 * h)
-        residual = W * (t.x / h)[:, None]
-        residual += t.residual[columns]
-        left = W * W
-        left /= h[:, None]
-        left += t.left[columns]
-        residual *= residual
-        residual /= independent(left)
-        values = np.multiply(residual, -0.5 * self.unit**2, out=residual)
-        values += (self.unit**2 * removed)[:, None]
-        return values
-
-    @property
-    def moment_diagonal(self) -> Vector:
-        d = self.gram.diagonal + self._penalty * self.gram.diagonal
-        return np.append(d, 2 * self.half * self.unit**2)
-
-    def moment_rows(self, rows: Support) -> Matrix:
-        feature = rows < self.n_features
-        S, target = rows[feature], self._target_moments()
-        M = np.empty((len(rows), len(target)))
-        M[feature, :-1] = self.gram.rows(S)
-        M[feature.nonzero()[0], S] += self._own_ridge(S)
-        M[~feature] = target
-        M[:, -1] = target[rows]
-        return M
-
-    def moment_block(self, rows: Support, columns: Support) -> Matrix:
-        n = self.n_features
-        i, j = (rows < n).nonzero()[0], (columns < n).nonzero()[0]
-        S, T = rows[i], columns[j]
-        block = self.gram.block(S, T)
-        if self.ridge.any():
-            block += np.equal.outer(S, T) * self._own_ridge(T)
-        if len(S) == len(rows) and len(T) == len(columns):
-            return block
-        target = self._target_moments()
-        M = np.empty((len(rows), len(columns)))
-        M[i[:, None], j] = block
-        M[rows == n] = target[columns]
-        M[:, columns == n] = target[rows, None]
-        return M
-
-    def moment_products(self, rows: Support, A: Matrix, ahead: Support = NONE) -> Matrix:
-        feature = rows < self.n_features
-        S, B = (rows, A) if feature.all() else (rows[feature], A[:, feature])
-        return self._with_target(self.gram.combined(S, B, ahead), rows, A)
-
-    def rough_moment_products(
-        self, rows: Support, A: Matrix, ahead: Support = NONE
-    ) -> tuple[Matrix, Vector]:
-        if not self.gram.roughness:
-            return super().rough_moment_products(rows, A, ahead)
-        feature = rows < self.n_features
-        S, B = rows[feature], A[:, feature]
-        unit = np.abs(B).max(axis=1, initial=0.0, keepdims=True)
-        unit[unit == 0] = 1.0
-        out = (B / unit).astype(np.float32) @ self.gram.coarse_rows(S, ahead)
-        out = self._with_target(out * unit, rows, A)
-        error = self.gram.roughness + (len(S) + 8) * float(np.finfo(np.float32).eps)
-        return out, error * np.abs(B).sum(axis=1)
-
-    def _with_target(self, products: Matrix, rows: Support, A: Matrix) -> Matrix:
-        """What the ridge and the row of the target add to products with rows of C."""
-        target = rows == self.n_features
-        if self.ridge.any():
-            S = rows[~target]
-            products[:, S] += A[:, ~target] * self._own_ridge(S)
-        if target.any():
-            products += np.multiply.outer(A[:, target].sum(axis=1), self.unit * self.c)
-        return products
-
-    def _target_moments(self) -> Vector:
-        return np.append(self.unit * self.c, 2 * self.half * self.unit**2)
-
-    def _own_ridge(self, S: Support) -> Vector:
-        """What the ridge adds to the moments of features with themselves."""
-        return self._penalty[S] * self.gram.diagonal[S]
-
-    def best_subset(self, k: int) -> tuple[Iterate, bool] | None:
-        if not self._ranks(k):
-            return None
-        S, doubtful = self._ranked(k, NOTHING)
-        return self.minimize(S), not len(doubtful) and self._tells(S)
-
-    def _tells(self, S: Support) -> bool:
-        """Say whether moments tell values near that of S apart: a nearly perfect fit is rounding.
-
-        An f that has no floor is not a sum of squares; its values are not compared with zero.
-        """
-        x = self.minimize(S)
-        return self.floor == -np.inf or RESOLVED * self.unit**2 <= CLEAR * (x.value - self.floor)
-
-    def _ranks(self, k: int) -> bool:
-        """Can all supports of size k be looked at?"""
-        return isinstance(self.gram, DenseGram) and can_be_ranked(self.n_choosable, k)
-
-    def _ranked(self, k: int, same: float) -> Ranked:
-        assert isinstance(self.gram, DenseGram)
-        rank = best_pair if k == 2 else partial(best_of_all, k=k)
-        eps = np.finfo(float).eps * self.digits_lost
-        return rank(self.gram.matrix, self._penalty, self.c, self.choosable, eps, same)
-
-    def quadratic_model(self, x: Iterate) -> Objective:
+    def quadratic(self, x: Iterate) -> Quadratic:
         return self
 
+    def neighbourhood(self, x: Iterate) -> Neighbourhood:
+        return ClosedForms(self, Left.by(self, x.support))
+
+    # what proofs ask (see `Certifiable`)
+
+    def rounding(self, x: Iterate) -> float:
+        """Bound how far the value of a minimiser may be from the minimum over its support.
+
+        An entry of C is known to a few units in the last place, and so are products with it.
+        """
+        size = np.abs(x.coef * self.scale[self.features.coordinates(x.support)]).sum()
+        eps = float(np.finfo(float).eps) * self.digits_lost
+        return self.resolution + 8 * eps * float(size * (self.unit + size))
+
+    def removal_bounds(self, x: Iterate, asked: Support | None = None) -> tuple[float, Vector]:
+        """Return lower bounds on min f over the support S of x, and over S without each feature."""
+        rounding = self.rounding(x)
+        cost = np.maximum(self.neighbourhood(x).removals() - x.value, 0.0)
+        return x.value - rounding, x.value + (1 - 1e-6) * cost - rounding
+
+    def reaches_floor(self, x: Iterate) -> bool:
+        """Say whether f cannot be lower than at x."""
+        return x.value <= self.floor
+
+    def exact(self, free: Support | None = None, deadline: float = inf) -> ExactRows | None:
+        """Return f from the rows that it is made of, if these are known."""
+        return None
+
+    def forced_hide(self) -> bool:
+        """Say whether the forced features leave less than rounding of a column that may matter."""
+        return False
+
+    # what the LASSO asks
+
     def least_squares_form(self, S: Support) -> tuple[Matrix, Vector]:
-        b = self.c * self.scale * self.unit
-        A = None if self.ridge.any() else self.gram.factor()
+        """Return A, t with f(x) = ½‖Ax_S − t‖² + constant for x that are zero outside S."""
+        S = self.features.coordinates(S)
+        b = self.moments.target * self.scale * self.unit
+        A = None if self.has_penalty else self.moments.factor()
         if A is not None:  # as many rows as the data: Aᵀt = b by the normal equations
             A = A * self.scale
             return A[:, S], pseudo_inverse(A @ A.T) @ (A @ b)
         scale = self.scale[S]
-        G = self.gram.block(S) * scale * scale[:, None] + np.diag(self.ridge[S])
-        w, Q = eigh(G)
+        w, Q = eigh(self.block(S, S) * scale * scale[:, None])
         keep = w > w.max(initial=0.0) * 1e-13
         root = np.sqrt(w[keep])
         return (Q[:, keep] * root).T, (Q[:, keep] / root).T @ b[S]
 
-    def _tableau(self, S: Support) -> Tableau:
-        key, last = S.tobytes(), self._last
-        if last is not None and last[0] == key and last[1] is self.ridge:
-            return last[2]
-        block = self._block(S)
-        inverse = inverse_root(block)
-        root = pseudo_inverse_root(block) if inverse is None else inverse
-        Z, target = root @ self.gram.rows(S), root @ self.c[S]
-        inside = np.einsum("ij,ij->j", Z, Z)
-        t = Tableau(
-            x=target @ root,
-            value=float(self.half - 0.5 * target @ target),
-            root=root,
-            regular=inverse is not None,
-            Z=Z,
-            residual=self.c - target @ Z,
-            inside=inside,
-            left=self.gram.diagonal + self._penalty - inside,
-        )
-        self._last = key, self.ridge, t
-        return t
 
-    @property
-    def _penalty(self) -> Vector:
-        """The ridge on the unit scale."""
-        if self._scaled is None or self._scaled[0] is not self.ridge:
-            self._scaled = self.ridge, scaled_ridge(self.ridge, self.scale)
-        return self._scaled[1]
+class ClosedForms(Neighbourhood):
+    """The neighbourhood of a quadratic: everything follows from what S leaves."""
 
-    def _block(self, S: Support) -> Matrix:
-        block = self.gram.block(S)
-        block.flat[:: len(S) + 1] += self._penalty[S]
-        return block
+    def __init__(self, f: Quadratic, left: Left):
+        self.f, self.left = f, left
+        self.order = np.argsort(left.S)
+        S = left.S[self.order]
+        z = left.z
+        if len(S):
+            places = left.places()
+            z = z[np.concatenate([np.arange(places[k].start, places[k].stop) for k in self.order])]
+        coef = z * (f.unit / f.scale[f.features.coordinates(S)])
+        self.x = Iterate(f.features, S, coef, float(left.value) * f.unit**2)
 
-    def _solve(self, A: Matrix, c: Vector) -> Vector:
-        """A⁻¹c, or the solution of least norm where A is singular."""
-        factor = cholesky(A)
-        if factor is None:
-            return pseudo_inverse(A) @ c
-        return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
+    def insertions(self, below: float = inf) -> Vector:
+        values = (self.left.value - self.left.gains()) * self.f.unit**2
+        return np.where(self.f.features.outside(self.x.support), values, inf)
+
+    def removals(self) -> Vector:
+        if not self.left.regular:
+            return np.array([self.moved(Move(leaves=j)).x.value for j in self.x.support.tolist()])
+        return (self.left.value + self.left.costs()[self.order]) * self.f.unit**2
+
+    def best_exchange(self) -> Move:
+        i, j, value = self.left.best_exchange()
+        value *= self.f.unit**2
+        return Move(i, j, value if value < self.x.value else inf)
+
+    def moved(self, move: Move) -> Neighbourhood:
+        left = self.left
+        if move.leaves >= 0:
+            left = left.removed(move.leaves)
+        if move.enters >= 0:
+            left = left.inserted(move.enters)
+        return ClosedForms(self.f, left)
 
 
-def breadth(size: int) -> int:
-    """How wide to search a quadratic of data with so many numbers.
+def eigvalsh_each(A: NDArray[np.float64]) -> Vector:
+    """Return the largest eigenvalue of every matrix of a stack."""
+    if A.shape[1] == 1:
+        return A[:, 0, 0]
+    return np.asarray(np.linalg.eigvalsh(A)[:, -1], dtype=np.float64)
 
-    It takes the longer the more data there are, and with fewer data more supports are alike.
-    """
-    return int(np.clip(4e8 / size, 1, 256))
+
+def _solved(A: Matrix, c: Vector) -> Vector:
+    """Return A⁻¹c, or the solution of least norm where A is singular."""
+    factor = cholesky(A)
+    if factor is None:
+        return pseudo_inverse(A) @ c
+    return lapack.dpotrs(factor, c, lower=1)[0] if len(c) else np.empty(0)
 
 
-def _checked_matrix(G: ArrayLike, b: Vector) -> Matrix:
+def _checked_matrix(G: Any, b: Vector) -> Matrix:
     G = np.asarray(G, dtype=float)
     if b.ndim != 1 or G.shape != (len(b), len(b)):
         raise ValueError(f"gram, b: expected shapes (n, n) and (n,), got {G.shape} and {b.shape}.")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ellzero.core import Solution, Status
-from ellzero.estimators.base import linear_predictor
-from ellzero.estimators.criteria import bare_loss
+from ellzero.estimators.base import hold_model, linear_predictor
+from ellzero.estimators.criteria import bare_loss, likelihood_of
 from ellzero.estimators.problem import Problem, Solved
 from ellzero.report.stand_ins import correlations, stand_ins
 
@@ -32,7 +32,7 @@ class Models:
     def _entry(self, s: int, found: Solution) -> dict[str, Any]:
         f, coef = self.solved.f, found.x
         x = f.minimize(found.support)
-        without = f.removal_values(x.support, x)
+        without = f.neighbourhood(x).removals()
         replacements = stand_ins(f, x, self.count)
         return {
             "s": s,
@@ -72,11 +72,11 @@ class Models:
     def _fit(self, found: Solution, loss: float) -> dict[str, float | None]:
         """How well the model fits, in terms that do not depend on the number of rows."""
         explained = 1 - loss / self.null if self.null > 0 else None
-        self.model._set_model(found, np.float64)
+        hold_model(self.model, found, np.float64)
         if hasattr(self.model, "classes_"):
             eta = linear_predictor(self.X, self.model.coef_, self.model.intercept_)
             guess = eta[:, 0] > 0 if eta.shape[1] == 1 else eta.argmax(axis=1)
             right = float(np.average(guess == self.y, weights=self.weight))
             return {"explained": explained, "accuracy": right}
-        error = float(np.sqrt(2 * max(loss, 0.0) / self.solved.f.total_weight))
+        error = float(np.sqrt(2 * max(loss, 0.0) / likelihood_of(self.solved.f).observations))
         return {"explained": explained, "rmse": error}

@@ -14,7 +14,8 @@ from ellzero.certificates import Certificate, Verdict
 from ellzero.checks import check_count
 from ellzero.core import Iterate, Solution
 from ellzero.estimators import SparseClassifierCV, SparseRegressorCV, information_criteria
-from ellzero.estimators.cv import described
+from ellzero.estimators.base import problem_of, training_data
+from ellzero.estimators.cv import chosen_place, described, fold_scores
 from ellzero.estimators.problem import Problem, Solved, deviations
 from ellzero.estimators.validation import check_forced, names_of
 from ellzero.report.models import Models
@@ -88,10 +89,10 @@ def study(
         n_jobs=n_jobs,
         options=None if effort is None else {"effort": effort},
     )
-    X, y, weight = model._check_training_data(X, y, sample_weight)
+    X, y, weight = training_data(model, X, y, sample_weight)
     names = _check_names(feature_names, names_of(model), X.shape[1])
     model.forced = check_forced(() if forced is None else forced, names, X.shape[1])
-    problem = model._problem(X.shape[1])
+    problem = problem_of(model, X.shape[1])
     solved = _refitted(problem.solve(X, y, weight, sizes, callback))
     found = list(solved.searched)
     if not found:
@@ -158,7 +159,8 @@ def _refitted(solved: Solved) -> Solved:
     """The same supports with the best coefficients on them: those of IHT need not be."""
 
     def refit(found: Solution) -> Solution:
-        features, coef, intercept, value, *_ = solved.f.complete(solved.f.minimize(found.support))
+        model = solved.f.refit(solved.f.minimize(found.support))
+        features, coef, intercept, value, _ = model
         return replace(found, features=features, coef=coef, intercept=intercept, value=value)
 
     path = Path((s, refit(found)) for s, found in solved.searched.items())
@@ -187,7 +189,7 @@ def _picks(solved: Solved, sizes: list[int]) -> dict[str, int]:
 def _cross_validation(
     model: Any, problem: Problem, X: Any, y: Any, weight: Any, sizes: list[int]
 ) -> dict[str, Any]:
-    scores = model._cross_validated(problem, X, y, weight, sizes)
+    scores = fold_scores(model, problem, X, y, weight, sizes)
     results = described(scores)
     model.cv_results_ = {"sparsity": np.array(sizes), **results}
     return {
@@ -195,7 +197,7 @@ def _cross_validation(
         "error": (-results["mean_test_score"]).tolist(),
         "standard_error": results["se_test_score"].tolist(),
         "best": sizes[int(np.argmax(results["mean_test_score"]))],
-        "one_standard_error": sizes[model._chosen()],
+        "one_standard_error": sizes[chosen_place(model)],
     }
 
 

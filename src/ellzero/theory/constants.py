@@ -16,9 +16,10 @@ from scipy.special import logit
 
 from ellzero.checks import check_count, check_objective
 from ellzero.core import Objective
-from ellzero.objectives.logistic import Logistic
+from ellzero.objectives.glm.logistic import Logistic
+from ellzero.objectives.glm.rows import LocalRows
 from ellzero.objectives.quadratic import Quadratic
-from ellzero.supports import Vector, magnitudes
+from ellzero.supports import Vector
 from ellzero.theory.spectrum import DenseSpectrum, Interval, Spectrum, spectrum_of
 
 
@@ -39,7 +40,7 @@ class Domain:
             raise ValueError("radius, box: expected positive numbers.")
 
     def farthest(self, v: Vector) -> Vector:
-        """The last point of the domain in the direction of v, or 0 where there is none."""
+        """Return the last point of the domain in the direction of v, or 0 where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = np.where(v != 0, np.asarray(self.box) / np.abs(v), inf)
             step = min(self.radius / np.linalg.norm(v), steps.min(initial=inf))
@@ -48,12 +49,18 @@ class Domain:
 
 EVERYWHERE = Domain()
 
+ROUNDING = 1e-12
+"""Relative margin for rounding in the gradient of a quadratic."""
+
+INTERCEPT_ROUNDING = 1e-6
+"""The same for other losses, whose gradient depends on an intercept found by iteration."""
+
 
 # The definitions
 
 
 def rho_plus(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
-    """ρₛ⁺, restricted smoothness (Definition 2.3).
+    """Return ρₛ⁺, restricted smoothness (Definition 2.3).
 
     The least ρ with f(y) ≤ f(x) + ∇f(x)ᵀ(y − x) + ρ/2 ‖y − x‖² wherever x and y differ in at most s
     coordinates; for a quadratic the largest eigenvalue of any s × s block of its Hessian.
@@ -66,7 +73,7 @@ def rho_plus(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
 
 
 def rho_minus(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
-    """ρₛ⁻, restricted strong convexity (Definition 2.3).
+    """Return ρₛ⁻, restricted strong convexity (Definition 2.3).
 
     The largest ρ ≥ 0 with f(y) ≥ f(x) + ∇f(x)ᵀ(y − x) + ρ/2 ‖y − x‖² wherever x and y differ in at
     most s coordinates; for a quadratic the least eigenvalue of any s × s block of its Hessian.
@@ -75,26 +82,26 @@ def rho_minus(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
 
 
 def kappa(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
-    """κₛ = ρₛ⁺ / ρₛ⁻, the restricted condition number (Definition 2.3)."""
+    """Return κₛ = ρₛ⁺ / ρₛ⁻, the restricted condition number (Definition 2.3)."""
     return Curvature(f, domain).kappa(s)
 
 
 def kappa_tilde(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
-    """κ̃ₛ = ρ₂⁺ / ρₛ⁻ (Definition 2.3), at most κₛ for s ≥ 2; it is what the theorems ask for."""
+    """Return κ̃ₛ = ρ₂⁺ / ρₛ⁻ (Definition 2.3), which the theorems ask for. κ̃ₛ ≤ κₛ for s ≥ 2."""
     return Curvature(f, domain).kappa_tilde(s)
 
 
 def rip(f: Objective, s: int, domain: Domain = EVERYWHERE) -> Interval:
-    """δₛ = (κₛ − 1) / (κₛ + 1), the restricted isometry constant (Definition 2.5)."""
+    """Return δₛ = (κₛ − 1) / (κₛ + 1), the restricted isometry constant (Definition 2.5)."""
     return Curvature(f, domain).rip(s)
 
 
 def zeta(f: Objective, x: ArrayLike, s: int) -> Interval:
-    """ζₛ, the restricted gradient optimal constant of f at x (Definition 2.6).
+    """Return ζₛ, the restricted gradient optimal constant of f at x (Definition 2.6).
 
-    The Euclidean norm of the s largest entries of ∇f(x). The margin for rounding is 1e-12 of the
-    sizes of ∇f(0) and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient; for other losses
-    1e-6, as their gradient hangs on an intercept found by iteration.
+    It is the Euclidean norm of the s largest entries of ∇f(x). The margin for rounding is a share
+    of the sizes of ∇f(0) and of ∇f(x) − ∇f(0), which cancel in a quadratic's gradient: 1e-12, and
+    1e-6 for other losses.
     """
     check_objective(f)
     check_count("s", s, 1)
@@ -102,34 +109,34 @@ def zeta(f: Objective, x: ArrayLike, s: int) -> Interval:
     if not np.isfinite(x).all():
         raise ValueError("x: expected finite coefficients.")
     g, g0 = (f.gradient(point) for point in (x, np.zeros_like(x)))
-    margin = (1e-12 if isinstance(f, Quadratic) else 1e-6) * (_largest(g0, s) + _largest(g - g0, s))
-    norm = _largest(g, s)
+    sizes = sum(_largest(f.features.norms(v), s) for v in (g0, g - g0))
+    margin = (ROUNDING if isinstance(f, Quadratic) else INTERCEPT_ROUNDING) * sizes
+    norm = _largest(f.features.norms(g), s)
     return Interval(max(norm - margin, 0.0), norm + margin)
 
 
-def _largest(g: Vector, s: int) -> float:
-    """The norm of the s largest entries."""
-    return float(np.linalg.norm(np.sort(magnitudes(g))[::-1][:s]))
+def _largest(sizes: Vector, s: int) -> float:
+    """Return the norm of the s largest entries."""
+    return float(np.linalg.norm(np.sort(sizes)[::-1][:s]))
 
 
 class Curvature:
-    """All constants of f at all levels s; the work they have in common is done once.
+    """All constants of f at all levels s. What they have in common is computed once.
 
-    Known of the Hessian H(x) at every x of the domain is `least` ≤ H(x) ≤ `most`, and some H(x) are
-    `seen`. For a quadratic the three are the same.
+    The Hessian H(x) at every x of the domain lies between `least` and `most`. Some H(x) are known:
+    they are in `seen`. For a quadratic `least` and `most` are the same.
     """
 
     def __init__(self, f: Objective, domain: Domain = EVERYWHERE):
         check_objective(f)
-        if np.shape(domain.box) not in ((), (f.n_features,)):
-            raise ValueError(
-                f"box: expected one number or {f.n_features}, got shape {np.shape(domain.box)}."
-            )
-        self.f, self.n = f, f.n_choosable
-        if isinstance(f, Quadratic):
+        n = len(f.features)
+        if np.shape(domain.box) not in ((), (n,)):
+            raise ValueError(f"box: expected one number or {n}, got shape {np.shape(domain.box)}.")
+        self.f, self.n = f, len(f.features.choosable)
+        if isinstance(f, Quadratic) and f.features.all_single:
             self.least = self.most = spectrum_of(f)
             self.seen: list[Spectrum] = []
-        elif isinstance(f, Logistic):
+        elif isinstance(f, Logistic) and isinstance(f.rows, LocalRows):
             self.least, self.most, self.seen = _logistic_spectra(f, domain)
         else:
             self.least, self.most, self.seen = RidgeOnly(f), SmoothnessOnly(f), []
@@ -155,13 +162,13 @@ class Curvature:
         return Interval(*(1 - 2 / (k + 1) for k in (kappa.lower, kappa.upper)))
 
     def _level(self, s: int) -> int:
-        """No more than n coordinates can differ."""
+        """Return s, or n where s is larger: no more than n features can differ."""
         check_count("s", s, 1)
         return min(s, self.n)
 
 
 def _at_least_one(ratio: Interval) -> Interval:
-    """A condition number, which is never less than 1."""
+    """Return a condition number, which is never less than 1."""
     return Interval(max(ratio.lower, 1.0), max(ratio.upper, 1.0))
 
 
@@ -169,10 +176,11 @@ def _at_least_one(ratio: Interval) -> Interval:
 
 
 class RidgeOnly:
-    """A convex f of which only its ridge is known to be strongly convex."""
+    """What is known of a convex f from its ridge alone."""
 
     def __init__(self, f: Objective):
-        self.ridge = float(f.ridge[f.choosable].min(initial=inf))
+        ridge = np.broadcast_to(getattr(f, "ridge", 0.0), len(f.features))
+        self.ridge = float(ridge[f.features.choosable].min(initial=inf))
 
     def rho_plus(self, s: int) -> Interval:
         return Interval(self.ridge, inf)
@@ -181,7 +189,7 @@ class RidgeOnly:
 
 
 class SmoothnessOnly:
-    """A convex f of which only the certified smoothness is known."""
+    """What is known of a convex f from its certified smoothness alone."""
 
     def __init__(self, f: Objective):
         self.f = f
@@ -194,41 +202,52 @@ class SmoothnessOnly:
 
 
 def _logistic_spectra(f: Logistic, domain: Domain) -> tuple[Spectrum, Spectrum, list[Spectrum]]:
-    """The second derivative of a loss falls with the size of the prediction."""
+    """Return `least`, `most` and `seen` of `Curvature`.
+
+    The second derivative of a loss falls with the size of the prediction.
+    """
+
+    rows = f.rows
+    assert isinstance(rows, LocalRows)
 
     def curved(eta: Vector) -> Spectrum:
-        second = f.loss.taylor(eta, np.zeros_like(eta))[2]
-        return spectrum_of(f.curved(second)) if (f.weight * second).any() else RidgeOnly(f)
+        second = f.family.taylor(eta[:, None], rows.target).second()[:, 0]
+        return spectrum_of(f.curved(second)) if (rows.weight * second).any() else RidgeOnly(f)
 
     centre, reach = _predictions(f, domain)
     least, most = curved(np.abs(centre) + reach), curved(np.maximum(np.abs(centre) - reach, 0.0))
     seen = []
-    if not f.forced:
+    forced = len(f.features.forced)
+    if not forced:
         seen.append(curved(centre))  # at x = 0
-    if not f.forced and not f.fit_intercept and isinstance(most, DenseSpectrum):
+    if not forced and not f.fit_intercept and isinstance(most, DenseSpectrum):
         x = domain.farthest(most.whole[1][:, -1])
-        seen.append(curved(f.design.columns(f.choosable) @ (x * f.scale)))
+        seen.append(curved(rows.design.columns(f.features.choosable) @ (x * f.scale)))
     return least, most, seen
 
 
 def _predictions(f: Logistic, domain: Domain) -> tuple[Vector, Vector]:
-    """At x = 0, and how far from there they can be in the domain, the best intercept included.
+    """Return the predictions at x = 0, and how far from there they can be in the domain.
 
-    If all |(Xx)ₖ| ≤ t, then the intercept logit(mean of y) + t makes no prediction less than the
-    mean of y, so the best intercept for x is not above that; likewise below.
+    The intercept is the best one for each x. If all |(Xx)ₖ| ≤ t, then the intercept
+    logit(mean of y) + t makes no prediction less than the mean of y, so the best intercept for x is
+    not above that. Likewise below.
     """
-    m = len(f.y)
-    mean = float(np.average(f.y, weights=f.weight))
-    if f.forced or (f.fit_intercept and mean in (0.0, 1.0)):  # these can be of any size
+    rows = f.rows
+    assert isinstance(rows, LocalRows)
+    design, weight, wrong = rows.design, rows.weight, rows.target[:, 0]
+    m, n = design.shape
+    mean = float(np.average(wrong < 0, weights=weight))  # −1 stands for the class 1
+    if len(f.features.forced) or (f.fit_intercept and mean in (0.0, 1.0)):  # of any size
         return np.zeros(m), np.full(m, inf)
-    box = np.broadcast_to(np.asarray(domain.box, dtype=float), (f.n_features,))
+    box = np.broadcast_to(np.asarray(domain.box, dtype=float), (n,))
     squares, sums = np.zeros(m), np.zeros(m)
-    for j in range(f.n_features):
-        column = np.abs(f.design.columns(np.array([j]))[:, 0]) * f.scale[j]
+    for j in range(n):
+        column = np.abs(design.columns(np.array([j]))[:, 0]) * f.scale[j]
         squares += column**2
         sums += np.where(column > 0, box[j], 0.0) * column
     norms = np.sqrt(squares)
     reach = np.minimum(np.where(norms > 0, domain.radius, 0.0) * norms, sums)
     if not f.fit_intercept:
         return np.zeros(m), reach
-    return np.full(m, float(logit(mean))), reach + reach[f.weight > 0].max()
+    return np.full(m, float(logit(mean))), reach + reach[weight > 0].max()

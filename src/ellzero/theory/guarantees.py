@@ -8,6 +8,8 @@ from functools import partial
 
 from ellzero.checks import check_number, check_objective, check_sparsity
 from ellzero.core import Objective
+from ellzero.objectives.minimisers import lower_bound
+from ellzero.supports import NONE
 from ellzero.theory import bounds
 from ellzero.theory.constants import EVERYWHERE, Curvature, Domain
 from ellzero.theory.spectrum import Interval
@@ -23,14 +25,18 @@ Kappa = Callable[[int], Interval]
 class Promise:
     """A theorem applied: f(x) ≤ f(x*) + ε + factor · (f(x*) − f(x̄*)).
 
-    It holds for every x* with at most `s_star` non-zeros; x̄* is the best with s + s*. 0 is nothing.
+    It holds for every x* with at most `s_star` non-zeros. x̄* is the best point with s + s*.
 
     Attributes
     ----------
-    s_star : proven, from the certified bounds on the constants
-    at_best : what it could be if the constants were the best that the bounds leave possible
-    probability : at least this
-    iterations : at most this many, where the theorem counts them
+    s_star : int
+        What is proven, from the certified bounds on the constants. Zero promises nothing.
+    at_best : int
+        What `s_star` would be if the constants were the best that the bounds leave possible.
+    probability : float
+        The promise holds with at least this probability.
+    iterations : int, optional
+        An upper bound on the iterations, where the theorem has one.
     """
 
     method: str
@@ -66,7 +72,7 @@ class Guarantee:
     promises: tuple[Promise, ...]
 
     def __getitem__(self, method: str) -> Promise:
-        """The first promise of a method: ``guarantee["arht"].s_star``."""
+        """Return the first promise of a method: ``guarantee["arht"].s_star``."""
         for promise in self.promises:
             if promise.method == method:
                 return promise
@@ -87,12 +93,21 @@ class Guarantee:
 def guarantee(
     f: Objective, s: int, *, epsilon: float | None = None, domain: Domain = EVERYWHERE
 ) -> Guarantee:
-    """What the paper promises of solutions of f with s features, and against which x*.
+    """Return what the paper promises of solutions of f with s features, and against which x*.
 
     Parameters
     ----------
-    epsilon : the accuracy; by default 1e-3 (f(0) − min f)
-    domain : for the logistic loss, a set in which all points that matter are assumed to lie
+    f : Objective
+    s : int
+        Features in a solution.
+    epsilon : float, optional
+        The accuracy. By default 1e-3 (f(0) − min f).
+    domain : Domain
+        For the logistic loss, a set in which all points that matter are assumed to lie.
+
+    Returns
+    -------
+    Guarantee
 
     Examples
     --------
@@ -110,7 +125,7 @@ def guarantee(
     check_objective(f)
     s = check_sparsity(f, s)
     curvature = Curvature(f, domain)
-    span = max(f.minimize(f.choosable[:0]).value - f.lower_bound(), 0.0)
+    span = max(f.minimize(NONE).value - lower_bound(f), 0.0)
     epsilon = epsilon if epsilon is not None else 1e-3 * span or 1.0
     check_number("epsilon", epsilon, above=0.0)
     n = curvature.n
@@ -152,7 +167,7 @@ def guarantee(
 
 
 def _largest_target(s: int, enough: Enough, kappa: Kappa, end: str) -> int:
-    """The largest s* for which s features are enough; what is enough grows with s*."""
+    """Return the largest s* for which s features are enough. What is enough grows with s*."""
     low, high = 0, s + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -164,7 +179,7 @@ def _largest_target(s: int, enough: Enough, kappa: Kappa, end: str) -> int:
 
 
 def _error_factor(s: int, s_star: int, kappa_tilde: Kappa) -> float:
-    """With θ half of what it may be at most, as in Corollary 4.4."""
+    """Return the factor of Theorem 4.2, with half the largest θ, as in Corollary 4.4."""
     if not s_star:
         return 0.0
     kappa = kappa_tilde(s_star).upper

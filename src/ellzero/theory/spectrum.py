@@ -17,21 +17,21 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import eigh
 
-from ellzero.objectives.gram import DenseGram
+from ellzero.objectives.moments.held import HeldMoments
 from ellzero.objectives.quadratic import Quadratic
 from ellzero.supports import Matrix, Support, Vector
 
-ENUMERABLE = 20_000
-"""Up to this many blocks of one size are all looked at,"""
+MAX_BLOCKS_TO_ENUMERATE = 20_000
+"""Blocks of one size, up to which the eigenvalues of all are computed: about a second."""
 
-ENUMERABLE_WORK = 5e7
-"""if the cubes of their sizes add up to no more than this."""
+MAX_CUBES_TO_ENUMERATE = 5e7
+"""Sum of the cubes of their sizes, up to which they are: eigenvalues take time in proportion."""
 
-AGREE = 1e-8
-"""An interval is called exact when its ends agree to this relative accuracy."""
+EXACT = 1e-8
+"""Relative distance of the ends of an interval, below which it is called exact."""
 
-CHUNK = 4096
-"""Blocks whose eigenvalues are computed together."""
+BLOCKS_AT_ONCE = 4096
+"""Blocks in one call of the eigenvalue solver, which limits its memory."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Interval:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but rounding is unknown: the ends agree to eight digits."""
+        """Whether only rounding is unknown: the ends agree to eight digits."""
         if np.isinf(self.upper):
             return self.lower == self.upper
-        return self.upper - self.lower <= AGREE * abs(self.upper)
+        return self.upper - self.lower <= EXACT * abs(self.upper)
 
     def __contains__(self, number: float) -> bool:
         return bool(self.lower <= number <= self.upper)
 
     def __truediv__(self, other: Interval) -> Interval:
-        """The quotient of two numbers that are not negative; 0/0 can be anything."""
+        """Return the quotient of two numbers that are not negative. 0/0 can be anything."""
         least = self.lower / other.upper if other.upper else (inf if self.lower else 0.0)
         return Interval(least, self.upper / other.lower if other.lower else inf)
 
@@ -73,23 +73,26 @@ class Spectrum(Protocol):
 
 
 def spectrum_of(f: Quadratic) -> Spectrum:
-    """Of the Hessian of f in the features that can be chosen."""
-    free = f.choosable
+    """Return the spectrum of the Hessian of f in the features that can be chosen.
+
+    These own one coordinate each.
+    """
+    free = f.features.choosable
     scale = f.scale[free]
-    if not isinstance(f.gram, DenseGram):
-        return DiagonalOnly(f.gram.diagonal[free] * scale**2 + f.ridge[free])
-    H = f.gram.matrix[np.ix_(free, free)] * scale * scale[:, None]
+    if not isinstance(f.moments, HeldMoments):
+        return DiagonalOnly(f.moments.diagonal[free] * scale**2 + f.ridge[free])
+    H = f.moments.matrix[np.ix_(free, free)] * scale * scale[:, None]
     return DenseSpectrum(H + np.diag(f.ridge[free]))
 
 
 class DiagonalOnly:
-    """A positive semidefinite form of which only the diagonal is at hand."""
+    """A positive semidefinite form of which only the diagonal is known."""
 
     def __init__(self, diagonal: Vector):
         self.diagonal = np.sort(diagonal)
 
     def rho_plus(self, s: int) -> Interval:
-        """Between the largest entry and the largest trace of a block."""
+        """Return the largest entry and the largest trace of a block."""
         return self._interval(self.diagonal[-1], self.diagonal[-s:].sum())
 
     def rho_minus(self, s: int) -> Interval:
@@ -101,7 +104,7 @@ class DiagonalOnly:
 
 
 class DenseSpectrum:
-    """A positive semidefinite form ½ xᵀHx whose matrix is at hand."""
+    """A positive semidefinite form ½ xᵀHx with a known matrix."""
 
     def __init__(self, H: Matrix):
         self.H, self.n = H, len(H)
@@ -115,7 +118,7 @@ class DenseSpectrum:
         return self._at(s)[0]
 
     def _at(self, s: int) -> tuple[Interval, Interval]:
-        """ρₛ⁻ and ρₛ⁺."""
+        """Return ρₛ⁻ and ρₛ⁺."""
         if s not in self._bounds:
             if self.can_enumerate(s):
                 low, high = self.extremes(s)
@@ -125,7 +128,7 @@ class DenseSpectrum:
         return self._bounds[s]
 
     def _interval(self, lower: float, upper: float) -> Interval:
-        """With the margin for rounding; H is positive semidefinite."""
+        """Add the margin for rounding. H is positive semidefinite, so nothing is below zero."""
         return Interval(max(lower - self.margin, 0.0), max(upper, 0.0) + self.margin)
 
     @cached_property
@@ -134,17 +137,17 @@ class DenseSpectrum:
 
     @cached_property
     def whole(self) -> tuple[Vector, Matrix]:
-        """All eigenvalues of H, ascending, and their vectors."""
+        """Eigenvalues of H, ascending, and their vectors."""
         return eigh(self.H)
 
     def can_enumerate(self, k: int) -> bool:
         if k <= 2 or k == self.n:
             return True
         blocks = comb(self.n, k)
-        return blocks <= ENUMERABLE and blocks * k**3 <= ENUMERABLE_WORK
+        return blocks <= MAX_BLOCKS_TO_ENUMERATE and blocks * k**3 <= MAX_CUBES_TO_ENUMERATE
 
     def extremes(self, k: int) -> tuple[float, float]:
-        """The least and the largest eigenvalue of all k × k blocks, each of them looked at."""
+        """Return the least and the largest eigenvalue of all k × k blocks, by enumeration."""
         if k not in self._known:
             ends: list[Any]
             if k == self.n:
@@ -158,7 +161,7 @@ class DenseSpectrum:
         return self._known[k]
 
     def _pairs(self) -> Vector:
-        """Closed forms for k = 2."""
+        """Return the extreme eigenvalues of all 2 × 2 blocks, from the closed form."""
         d = self.H.diagonal()
         half_sum = (d[:, None] + d) / 2
         apart = np.hypot((d[:, None] - d) / 2, self.H)
@@ -167,11 +170,11 @@ class DenseSpectrum:
 
     def _sets(self, k: int) -> Iterator[Support]:
         subsets = combinations(range(self.n), k)
-        while chunk := list(islice(subsets, CHUNK)):
+        while chunk := list(islice(subsets, BLOCKS_AT_ONCE)):
             yield np.array(chunk, dtype=np.intp)
 
     def _bounded(self, s: int) -> tuple[Interval, Interval]:
-        """For each constant the best of several bounds on either side."""
+        """Take the best of several bounds on either side of each constant."""
         fewer = max(k for k in range(1, s) if self.can_enumerate(k))
         more = min(k for k in range(s + 1, self.n + 1) if self.can_enumerate(k))
         low_fewer, high_fewer = self.extremes(fewer)
@@ -184,7 +187,7 @@ class DenseSpectrum:
         return self._interval(*map(float, low)), self._interval(*map(float, high))
 
     def _disks(self, s: int) -> tuple[float, float]:
-        """Gershgorin: eigenvalues of a block are within s − 1 other entries of a diagonal one."""
+        """Return Gershgorin's bounds: diagonal entries, plus or minus s − 1 others of their row."""
         off = np.abs(self.H)
         np.fill_diagonal(off, 0.0)
         reach = -np.partition(-off, s - 2, axis=1)[:, : s - 1].sum(axis=1)
@@ -192,7 +195,7 @@ class DenseSpectrum:
         return (d - reach).min(), (d + reach).max()
 
     def _averages(self, s: int, k: int) -> tuple[float, float]:
-        """From level 1 < k < s to level s.
+        """Return bounds at level s that follow from level k, for 1 < k < s.
 
         xᵀHx of an s-sparse x, averaged over all its k-sparse parts, keeps the share k/s of the
         diagonal terms and k(k−1)/s(s−1) of the others. With t = (s − 1)/(k − 1) therefore
@@ -204,7 +207,7 @@ class DenseSpectrum:
         return t * low - (t - 1) * d.max(), t * high - (t - 1) * d.min()
 
     def _promising(self, s: int) -> Iterator[Support]:
-        """Supports on which eigenvalues are likely to be extreme: any support gives a bound."""
+        """Find supports that are likely to have extreme eigenvalues. Any support gives a bound."""
         values, vectors = self.whole
         for M, starts in (
             (self.H, vectors[:, ::-1]),
@@ -219,7 +222,7 @@ def _blocks(H: Matrix, S: Support) -> Matrix:
 
 
 def _truncated_power(M: Matrix, v: Vector, s: int, steps: int = 5) -> Iterator[Support]:
-    """Supports of ever larger xᵀMx / xᵀx: the s largest entries of Mx, again and again."""
+    """Find supports of ever larger xᵀMx / xᵀx: the s largest entries of Mx, again and again."""
     before: Support | None = None
     for _ in range(steps):
         S = np.sort(np.argpartition(-np.abs(v), s - 1)[:s])

@@ -1,0 +1,1 @@
+"""Data as they come: columns of X, and files."""

@@ -1,0 +1,1 @@
+"""The methods of the paper, and `exchange`: one file each."""

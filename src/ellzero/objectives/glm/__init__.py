@@ -1,0 +1,1 @@
+"""Generalised linear models: a loss of K predictions for each row, summed over rows."""

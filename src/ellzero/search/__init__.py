@@ -1,0 +1,1 @@
+"""ellzero's own search for the best support of every size."""
