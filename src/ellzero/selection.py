@@ -196,47 +196,42 @@ def _searched(
     check_number("effort", effort, above=0, or_equal=True)
     if max_iter is not None:
         check_count("max_iter", max_iter, 0)
-    best, proven = Best(f), dict[int, bool]()
+    best, proven = Best(f), set[int]()
     steps = auto_steps(f, wanted[-1], proven, effort=effort, random_state=random_state)
     limit = None if max_iter is None else max_iter - 1
     status = run(steps, lambda x: best.add(x, len(x.support)), callback, limit)
-    settled = status in (Status.OPTIMAL, Status.SEARCH_ENDED)  # otherwise it was cut short
-    models = _made_monotone(f, best, wanted)
-    ended = {s: Status.OPTIMAL if settled and proven.get(s) else status for s in wanted}
-    return Path((s, best.solution(s, ended[s], "auto", models.get(s))) for s in wanted)
+    ended = dict.fromkeys(wanted, status)
+    if status is Status.SEARCH_ENDED:  # otherwise it was cut short
+        ended |= dict.fromkeys(proven, Status.OPTIMAL)
+    models = _made_monotone(f, best, wanted[-1])
+    return Path((s, best.solution(s, ended[s], "auto", models[s])) for s in wanted)
 
 
-def _made_monotone(f: Objective, best: Best, wanted: list[int]) -> dict[int, Model]:
-    """Return what is reported, after mending sizes that are missing or above a smaller one.
+def _made_monotone(f: Objective, best: Best, largest: int) -> list[Model]:
+    """Return what is reported at sizes 0 to `largest`, and mend sizes above a smaller one.
 
-    A search that was cut short, or misled by moments, may leave such a size. It gets the features
-    of the smaller one and one more, without effect if need be. Sizes that are not wanted are
-    compared by what the search knows of them.
+    A search that was cut short, or misled by moments, may leave such a size, or none. The size gets
+    the features of the smaller one and one more, without effect if need be. All sizes are refitted,
+    also those that nobody asked for: no answer depends on which sizes were asked for.
     """
-    found, models = best.of, dict[int, Model]()
+    found = best.of
     found.setdefault(0, f.minimize(NONE))
+    models = [f.refit(found[0])]
 
-    def value(s: int) -> float:
-        if s not in found:
-            return np.inf
-        if s not in wanted:
-            return found[s].value
-        if s not in models:
-            models[s] = f.refit(found[s])
-        return models[s].value
+    def is_higher(model: Model) -> bool:
+        below = models[-1].value
+        return not model.value <= below + min(f.resolution, SAME_VALUE * abs(below))
 
-    def is_higher(s: int) -> bool:
-        below = value(s - 1)
-        return not value(s) <= below + min(f.resolution, SAME_VALUE * abs(below))
-
-    for s in range(1, wanted[-1] + 1):
-        if is_higher(s):
+    for s in range(1, largest + 1):
+        model = f.refit(found[s]) if s in found else None
+        if model is None or is_higher(model):
             below = found[s - 1]
             (i,) = f.steepest([below])
             found[s] = f.minimize(Move(i).of(below.support), below)
-            models.pop(s, None)
-            if is_higher(s) and s in models and s - 1 in models:
-                models[s] = _with_zeros(models[s - 1], models[s].features)
+            model = f.refit(found[s])
+            if is_higher(model):
+                model = _with_zeros(models[-1], model.features)
+        models.append(model)
     return models
 
 

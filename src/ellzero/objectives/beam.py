@@ -137,7 +137,8 @@ def _single_beam(f: Quadratic, top: int, width: int) -> Iterator[Supports]:
         first = first[np.argsort(parents[first], kind="stable")]
         stack = stack.inserted(f, parents[first], p[first], rooms[k % 2])
         order = np.argsort(stack.values, kind="stable")
-        ahead = stack.entering[order[0], smallest(-stack.gains[order[0]], CHILDREN)]
+        gain = stack.gains[order[0]]
+        ahead = stack.entering[order[0], smallest(np.where(gain > least, -gain, inf), CHILDREN)]
         yield Supports(stack.S[order], stack.values[order], ahead)
 
 

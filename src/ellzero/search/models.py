@@ -67,22 +67,32 @@ class ModelSearch:
         return cls(f, Levels(0, top, breadth, f.resolution, f.floor + AT_FLOOR * f.resolution))
 
     def phases(self, effort: float) -> Iterator[None]:
-        """Sweep over the sizes, then look at all that is kept where that is affordable."""
+        """Sweep over the sizes, then look at all that is kept where that is affordable.
+
+        Each doubling of the effort keeps twice as many supports, and looks at them again.
+        """
+        levels = self.levels
         self.offer(self.f.minimize(NONE))
-        for x in omp_steps(self.f, self.levels.top):  # so that the search is never worse
+        for x in omp_steps(self.f, levels.top):  # so that the search is never worse
             self.offer(x)
+            if len(x.support) >= levels.top:
+                break
         yield from self.sweep()
-        if self.levels.breadth > 1 and effort > 0:
-            self.levels.renew()
+        if levels.breadth > 1 and effort > 0:
+            levels.renew()
+            yield from self.settle()
+        while effort >= 2:
+            effort, levels.breadth = effort / 2, 2 * levels.breadth
+            levels.renew()
             yield from self.settle()
 
     def offer(self, x: Iterate) -> None:
         """Offer a minimiser of f."""
         self.levels.offer(x.support, x.value, x)
 
-    def bests(self) -> Iterator[Iterate]:
-        """Yield the best minimiser of every size."""
-        return (held.memory for held in self.levels.bests())
+    def minimiser(self, x: Held) -> Iterate:
+        """Return the minimiser of f over a support that is kept."""
+        return x.memory
 
     def sweep(self) -> Iterator[None]:
         """Go up and down over the sizes, with a model at every few of them."""

@@ -101,7 +101,7 @@ class QuadraticSearch:
         widest = effort * min(NUMBERS_PER_SUPPORT / self.f.size, NUMBERS_IN_BEAM / n, WIDEST)
         widest = min(widest, MOST_NUMBERS_IN_BEAM / n)
         self.levels.offer(NONE, self.f.moments.constant)
-        if widest >= WIDE:
+        if effort > 0 and NUMBERS_PER_SUPPORT / self.f.size >= WIDE:
             self.levels.breadth = int(np.clip(n / FEATURES_PER_HELD, HELD, HELD_LATER))
         self.forward(NARROW)
         yield from self.settle()
@@ -115,9 +115,9 @@ class QuadraticSearch:
         """Offer a minimiser of f."""
         self.levels.offer(x.support, x.value / self.f.unit**2)
 
-    def bests(self) -> Iterator[Iterate]:
-        """Yield the best minimiser of every size."""
-        return (self.f.minimize(x.S) for x in self.levels.bests())
+    def minimiser(self, x: Held) -> Iterate:
+        """Return the minimiser of f over a support that is kept."""
+        return self.f.minimize(x.S)
 
     def use(self, features: Support) -> None:
         """Let features into the working set. The supports that are kept are always in it."""
