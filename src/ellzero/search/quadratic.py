@@ -53,9 +53,9 @@ NUMBERS_IN_BEAM, MOST_NUMBERS_IN_BEAM = 1 << 22, 1 << 26
 """Features times the width of the widest beam at effort 1, and at any effort. A beam holds four
 times as many numbers: 2 GB at most."""
 
-HELD, HELD_LATER, FEATURES_PER_HELD = 2, 24, 12
-"""Supports of each size that are kept, and at most where wide beams follow: one for so many
-features, as few features let few supports compete."""
+HELD, WIDTH_PER_HELD, FEATURES_PER_HELD = 2, 40, 12
+"""Supports of each size that are kept at least; and one for so much width of a beam, if there are
+as many features for it: few features let few supports compete."""
 
 PAIRED = 2
 """The best supports of each size of which pairs that enter together are looked at, too: these take
@@ -102,14 +102,20 @@ class QuadraticSearch:
         widest = min(widest, MOST_NUMBERS_IN_BEAM / n)
         self.levels.offer(NONE, self.f.moments.constant)
         if effort > 0 and NUMBERS_PER_SUPPORT / self.f.size >= WIDE:
-            self.levels.breadth = int(np.clip(n / FEATURES_PER_HELD, HELD, HELD_LATER))
+            self._keep_for(WIDE)
         self.forward(NARROW)
         yield from self.settle()
         width = WIDE
         while width <= widest:
+            self._keep_for(width)
             self.forward(width)
             yield from self.settle()
             width *= 4 if width < WIDEST else 2
+
+    def _keep_for(self, width: int) -> None:
+        """Keep more supports of each size beside a wider beam."""
+        most = len(self.f.features) // FEATURES_PER_HELD
+        self.levels.breadth = max(min(width // WIDTH_PER_HELD, most), HELD)
 
     def offer(self, x: Iterate) -> None:
         """Offer a minimiser of f."""
