@@ -149,7 +149,8 @@ class ModelSearch:
     def _ranked(self, model: Quadratic, x: Iterate) -> Levels:
         """Return the neighbours that are best on the model, where tableaux of blocks are dear."""
         k, unit, near = len(x.support), model.unit**2, model.neighbourhood(x)
-        levels = Levels(max(k - 1, 0), min(k + 1, self.levels.top), NEIGHBOURS, model.resolution)
+        few = NEIGHBOURS + k
+        levels = Levels(max(k - 1, 0), min(k + 1, self.levels.top), few, model.resolution)
 
         def propose(values: Vector, leaves: int = -1) -> None:
             for i in smallest(values, NEIGHBOURS).tolist():
