@@ -16,7 +16,7 @@ IDENTIFIERS = ["patientId", "block_id"]
 
 def data_folder() -> Path:
     """Return the folder of real data sets: $ELLZERO_DATA, or shared/data beside the checkout."""
-    return Path(os.environ.get("ELLZERO_DATA", ROOT.parent / "shared" / "data"))
+    return Path(os.environ.get("ELLZERO_DATA") or ROOT.parent / "shared" / "data")
 
 
 def missing_folder() -> str:
