@@ -11,7 +11,7 @@ from ellzero.data.io.columns import as_words, not_numbers
 from ellzero.wording import counted, shown
 
 MAX_WORDS = 20
-"""Different words that never seem too many for a feature."""
+"""Up to this many different words, a column is taken for a category and not for names."""
 
 LARGEST = 1e100
 """Squares and weighted sums of larger numbers may overflow."""

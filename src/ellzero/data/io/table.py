@@ -33,7 +33,7 @@ class Table:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """The columns of the matrix by name."""
+        """Return the place of each column of the matrix, by its name."""
         return {name: j for j, name in enumerate(self.matrix_names)}
 
     def column(self, name: str) -> Any:

@@ -26,7 +26,7 @@ INFEASIBLE = 1e-12
 """How far the equations of the dual may be from holding, relative to the weight of all rows."""
 
 LENGTHS = (1.0, 0.5, 0.1)
-"""How much of a step is taken; less where all of it leaves the domain of the conjugate."""
+"""Parts of a step that are tried. A whole step may lead to where there is no dual bound."""
 
 LEAST_PIVOT = 1e-8
 """With smaller pivots on the unit-diagonal scale, an inverse has lost half of its digits."""

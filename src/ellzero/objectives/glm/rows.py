@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 
 
 class RowSums(Protocol):
-    """Answers about rows, which may be in one place or in many."""
+    """Sums over rows of data. The rows may be in memory, or in partitions on other machines."""
 
     is_sparse: bool
     n_rows: int
